@@ -401,3 +401,12 @@ def k9100017_4(p0, p1):
     v8 = v7 / np.sum(v7, axis=-1, keepdims=True)
     mark(v8, mem_space='SharedHbm', partition_dim=1, tile_size=[7, 8])
     return v8
+
+
+# a select of a mean and the same mean: one row is loaded to all partitions for two operands
+@trace(input_specs=[((2, 3, 2, 130), 'f32')])
+def select_of_same(p0):
+    p0 = np.transpose(p0, (3, 2, 1, 0))
+    v1 = np.mean(p0)
+    v5 = p0 >= 0.25
+    return -np.where(~v5 | v5, v1, v1), p0

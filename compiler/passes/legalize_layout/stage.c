@@ -188,31 +188,62 @@ static bool indexes(const struct tiled_op *t, int o, int loop) {
   return false;
 }
 
-/* Returns the copy that fills the buffer v, if `reader` is the only reader of v and comes after the copy in the same
- * block; otherwise null. */
-static MlirOperation copy_for(MlirValue v, MlirOperation reader) {
+/* True if inputs x and y read the same elements of one buffer. */
+static bool reads_the_same(const struct tiled_op *t, int x, int y) {
+  if (!mlirValueEqual(mlirOperationGetOperand(t->op, x), mlirOperationGetOperand(t->op, y)) ||
+      t->operand_rank[x] != t->operand_rank[y])
+    return false;
+  for (int d = 0; d < t->operand_rank[x]; d++)
+    if (t->loop[x][d] != t->loop[y][d])
+      return false;
+  return true;
+}
+
+/* Returns the copy that fills the buffer of input o, if the operation is the only reader of that buffer, reads it the same
+ * way in each operand that it is, and comes after the copy in the same block; otherwise null. */
+static MlirOperation copy_for(const struct tiled_op *t, int o) {
+  MlirValue v = mlirOperationGetOperand(t->op, o);
   MlirOperation def = ir_defining_op(v), copy = {NULL}, none = {NULL};
 
   if (mlirOperationIsNull(def) || !ir_is(def, "memref.alloc"))
     return none;
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation op = mlirOpOperandGetOwner(u);
-    if (mlirOperationEqual(op, reader) || layout_is_annotation(op))
+    const int at = (int)mlirOpOperandGetOperandNumber(u);
+    if (mlirOperationEqual(op, t->op) && (at >= t->n_inputs || !reads_the_same(t, o, at)))
+      return none;
+    if (mlirOperationEqual(op, t->op) || layout_is_annotation(op))
       continue;
-    if (!mlirOperationIsNull(copy) || !ir_is(op, "memref.copy") || mlirOpOperandGetOperandNumber(u) != 1 ||
-        !mlirBlockEqual(mlirOperationGetBlock(op), mlirOperationGetBlock(reader)) ||
-        !mlirOperationIsBeforeInBlock(op, reader))
+    if (!mlirOperationIsNull(copy) || !ir_is(op, "memref.copy") || at != 1 ||
+        !mlirBlockEqual(mlirOperationGetBlock(op), mlirOperationGetBlock(t->op)) ||
+        !mlirOperationIsBeforeInBlock(op, t->op))
       return none;
     copy = op;
   }
   return copy;
 }
 
+/* Lets input o read the rows of `own`, of which each iteration of loop p has its own one. */
+static void read_rows(struct ir_builder *b, struct tiled_op *t, int o, int p, MlirValue own) {
+  MlirAttribute maps = ir_attr(t->op, "indexing_maps"), now[STRUCTURED_OPERANDS_MAX];
+  int64_t results[LEGAL_RANK_MAX];
+
+  t->loop[o][p] = p;
+  for (int d = 0; d < t->operand_rank[o]; d++)
+    results[d] = t->loop[o][d] < 0 ? IR_CONST(0) : t->loop[o][d];
+  for (int k = 0; k < t->n_operands; k++)
+    now[k] = mlirArrayAttrGetElement(maps, k);
+  now[o] = mlirAffineMapAttrGet(ir_map(b, t->n_loops, t->operand_rank[o], results));
+  ir_set_attr(t->op, "indexing_maps", mlirArrayAttrGet(b->ctx, t->n_operands, now));
+  mlirOperationSetOperand(t->op, o, own);
+}
+
 /* Broadcasts operand o, which has extent 1 along loop p, to a new buffer with as many rows as the loop has
- * iterations.  A row that was copied to the chip for this comes directly from where the copy took it. */
+ * iterations.  Inputs that read the same as o read the new buffer too.  A row that was copied to the chip for this comes
+ * directly from where the copy took it. */
 static void spread_operand(struct pass_run *run, struct tiled_op *t, int o, int p) {
   MlirValue v = mlirOperationGetOperand(t->op, o);
-  MlirOperation copy = copy_for(v, t->op);
+  MlirOperation copy = copy_for(t, o);
   struct ir_builder b = edit_before(run, mlirOperationIsNull(copy) ? t->op : copy);
   int64_t dims[LEGAL_RANK_MAX], wide[LEGAL_RANK_MAX], zero[LEGAL_RANK_MAX] = {0};
   bool drop[LEGAL_RANK_MAX] = {false};
@@ -230,16 +261,9 @@ static void spread_operand(struct pass_run *run, struct tiled_op *t, int o, int 
   MlirValue own = memrefs_alloc(&b, memrefs_type(b.ctx, memrefs_element(v), rank, wide, MEM_SBUF));
   MlirValue row = memrefs_subview(&b, v, &(struct memrefs_part){.offset = zero, .size = dims, .drop = drop});
   ir_broadcast(&b, row, own, p);
-  MlirAttribute maps = ir_attr(t->op, "indexing_maps"), now[STRUCTURED_OPERANDS_MAX];
-  int64_t results[LEGAL_RANK_MAX];
-  t->loop[o][p] = p;
-  for (int d = 0; d < rank; d++)
-    results[d] = t->loop[o][d] < 0 ? IR_CONST(0) : t->loop[o][d];
-  for (int k = 0; k < t->n_operands; k++)
-    now[k] = mlirArrayAttrGetElement(maps, k);
-  now[o] = mlirAffineMapAttrGet(ir_map(&b, t->n_loops, rank, results));
-  ir_set_attr(t->op, "indexing_maps", mlirArrayAttrGet(b.ctx, t->n_operands, now));
-  mlirOperationSetOperand(t->op, o, own);
+  for (int k = t->n_inputs - 1; k >= o; k--) /* o is the last: the others are compared with it */
+    if (reads_the_same(t, o, k))
+      read_rows(&b, t, k, p, own);
   struct remark *r = pass_remark(run, t->op, RULE_BROADCAST_TO_PARTITIONS, "operand %d is copied to all partitions", o);
   remark_reject(r, "reading it in place", "a lane reads its own partition only");
 }
