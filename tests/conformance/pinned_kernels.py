@@ -401,3 +401,19 @@ def k9100017_4(p0, p1):
     v8 = v7 / np.sum(v7, axis=-1, keepdims=True)
     mark(v8, mem_space='SharedHbm', partition_dim=1, tile_size=[7, 8])
     return v8
+
+
+# a buffer that spills, whose last tile of a row is not full: only what was written goes to HBM and back
+@trace(input_specs=[((4, 25000), 'bf16'), ((25000,), 'bf16')])
+def long_rows_that_spill(x, b):
+    y = x * b
+    y = y - y.mean(axis=0)
+    return y, y.argmax(axis=-1)
+
+
+# the same with rows that fill one block of partitions and two partitions of the next
+@trace(input_specs=[((130, 9000), 'f32'), ((9000,), 'f32')])
+def many_rows_that_spill(x, b):
+    y = x * b
+    y = y - y.mean(axis=0)
+    return y, y.argmax(axis=-1)

@@ -286,7 +286,8 @@ static void bring_back(struct scan *s, struct held *h, int at) {
 
   b.loc = mlirOperationGetLocation(h->alloc);
   h->now = memrefs_alloc(&b, mlirValueGetType(old));
-  spill_parts_copy(&b, &h->written, h->slot, h->now);
+  if (h->written.n) /* otherwise there is no slot */
+    spill_parts_copy(&b, &h->written, h->slot, h->now);
   redirect(s, &b, old, h->now, s->ops[at]);
   h->is_resident = true;
   if (!h->written.n)

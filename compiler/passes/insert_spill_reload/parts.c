@@ -211,9 +211,11 @@ void spill_parts_copy(struct ir_builder *b, const struct spill_parts *p, MlirVal
   for (int k = 0; k < p->n; k++) {
     const struct spill_box *box = &p->v[k];
     const size_t bytes = (size_t)rank * sizeof *box->low;
-    if (!memcmp(box->low, all.low, bytes) && !memcmp(box->end, all.end, bytes))
+    if (!memcmp(box->low, all.low, bytes) && !memcmp(box->end, all.end, bytes)) {
       memrefs_copy(b, from, to);
-    else
-      memrefs_copy(b, part_of(b, from, rank, box), part_of(b, to, rank, box));
+      continue;
+    }
+    MlirValue source = part_of(b, from, rank, box);
+    memrefs_copy(b, source, part_of(b, to, rank, box));
   }
 }
