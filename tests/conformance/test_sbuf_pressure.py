@@ -1,6 +1,7 @@
 """A feed-forward of 2048x2048x4096 asks for more SBUF than there is: it spills, reloads, and stays within what is usable at
 every point of the program, which on_chip.walk finds out by itself.  Whether the numbers are right is checked on a small
-one with as much less SBUF; NKX_BIG=1 (make nightly) checks the large one at every stage, too.
+one with as much less SBUF; NKX_BIG=1 (make nightly) checks the large one at every stage, too.  NKX_SPILL_TAILS=n makes n
+kernels whose last tiles are not full.
 """
 import os
 import re
