@@ -35,7 +35,7 @@ random   NKX_RANDOM_KERNELS=2000 NKX_RANDOM_TARGETS=all $pytest tests/conformanc
 rows     NKX_ROW_ROUNDS=60 $pytest tests/passes/test_rows_in_other_orders_values.py
 images   NKX_IMAGE_ROUNDS=60 $pytest tests/passes/test_image_products_values.py
 borders  NKX_BORDER_ROUNDS=60 $pytest tests/passes/test_borders_values.py
-sbuf     NKX_BIG=1 NKX_SPILL_PROGRAMS=60 $pytest tests/conformance/test_sbuf_pressure.py tests/passes/test_insert_spill_reload_values.py
+sbuf     NKX_BIG=1 NKX_SPILL_PROGRAMS=60 NKX_SPILL_TAILS=60 $pytest tests/conformance/test_sbuf_pressure.py tests/passes/test_insert_spill_reload_values.py
 examples NKX_FULL_EXAMPLES=1 $pytest tests/conformance/test_examples.py -k decoder_layer
 kills    NKX_KILLS=200 $pytest_one tests/jail/test_zygotes.py
 kernels  NKX_KERNELS=all $pytest -rs tests/kernels

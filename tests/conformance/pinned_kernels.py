@@ -410,3 +410,19 @@ def select_of_same(p0):
     v1 = np.mean(p0)
     v5 = p0 >= 0.25
     return -np.where(~v5 | v5, v1, v1), p0
+
+
+# a buffer that spills, whose last tile of a row is not full: only what was written goes to HBM and back
+@trace(input_specs=[((4, 25000), 'bf16'), ((25000,), 'bf16')])
+def long_rows_that_spill(x, b):
+    y = x * b
+    y = y - y.mean(axis=0)
+    return y, y.argmax(axis=-1)
+
+
+# the same with rows that fill one block of partitions and two partitions of the next
+@trace(input_specs=[((130, 9000), 'f32'), ((9000,), 'f32')])
+def many_rows_that_spill(x, b):
+    y = x * b
+    y = y - y.mean(axis=0)
+    return y, y.argmax(axis=-1)

@@ -1,6 +1,7 @@
 """A feed-forward of 2048x2048x4096 asks for more SBUF than there is: it spills, reloads, and stays within what is usable at
 every point of the program, which on_chip.walk finds out by itself.  Whether the numbers are right is checked on a small
-one with as much less SBUF; NKX_BIG=1 (make nightly) checks the large one at every stage, too.
+one with as much less SBUF; NKX_BIG=1 (make nightly) checks the large one at every stage, too.  NKX_SPILL_TAILS=n makes n
+kernels whose last tiles are not full.
 """
 import os
 import re
@@ -10,6 +11,7 @@ import pytest
 
 from support import compiler, on_chip, reference, values
 from support.kernels import feedforward
+from support.simulator import Simulator
 
 LATER = ["insert-memref-dealloc", "cse", "canonicalize"]
 
@@ -88,6 +90,65 @@ def test_a_large_one_computes_what_numpy_computes_at_every_stage(variant, target
     inputs = compiler.random_inputs(result["kernels"][0])
     want = reference.run_numpy(feedforward.source(variant), result["kernels"][0], inputs)
     reference.assert_nisa(result["kernels"][0], inputs, want)
+
+
+# ---- buffers whose last tiles are not full -----------------------------------------------------------------------------
+
+TAILS = """
+import numpy as np
+from nkigen import trace, knob
+
+def keep(v):
+    knob.knob(v).tile_op(tile_size=[{rows_of_tile}, {tile}]).layout(mem_space="Sbuf")
+    return v
+
+@trace(input_specs=[(({rows}, {length}), {dtype!r}), (({length}, {columns}), {dtype!r})])
+def tails(x, w):
+    half = keep(x * 0.5)
+    grown = keep(np.exp(x))
+    product = grown @ w
+    more = keep(grown + 1.0)
+    return product, more * grown + half, np.max(more, axis=-1)
+"""
+
+
+def tails(rng):
+    """A kernel of random shapes.  True with it if the last tiles of rows, or of the elements of a row, are partly unused."""
+    rows_of_tile, tile = int(rng.choice([32, 128])), int(rng.choice([64, 200, 256, 512]))
+    rows, length = (int(rng.integers(1, 3)) * t + int(rng.choice([0, 1, t // 3])) for t in (rows_of_tile, tile))
+    source = TAILS.format(rows=rows, length=length, columns=rng.integers(1, 64), rows_of_tile=rows_of_tile, tile=tile,
+                          dtype=str(rng.choice(["f32", "bf16"])))
+    return source, bool(rows % rows_of_tile or length % tile)
+
+
+def copied_in_parts(text):
+    """The number of copies to the HBM of what waits there, and back, that do not take whole buffers."""
+    part = r"memref<[^<>]*strided<[^<>]*>, {} : i32>"
+    return sum(len(re.findall(f"memref.copy .* : {part.format(a)} to {part.format(b)}", text)) for a, b in ("31", "13"))
+
+
+@pytest.fixture(scope="module")
+def simulator():
+    with Simulator() as s:
+        yield s
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("NKX_SPILL_TAILS", "6"))))
+def test_what_spills_of_buffers_with_tails_was_written(simulator, seed):
+    """The simulator refuses a transfer that reads what nothing has written."""
+    rng = np.random.default_rng(seed)
+    source, has_tails = tails(rng)
+    result = compiler.compile(source)
+    text = stages(result)["simplify-linalg"]
+    (kernel,) = result["kernels"]
+    capacity = int(on_chip.walk(values.opt(text, "insert-memref-dealloc")).sbuf * rng.uniform(0.6, 0.8))
+    spilled = values.opt(text, f"insert-spill-reload=sbuf-capacity={capacity}")
+    assert (copied_in_parts(spilled) > 0) == has_tails
+    nisa = values.opt(spilled, *LATER, "linalg-to-nisa", "nisa-verify", "print-nisa")
+    inputs = compiler.random_inputs(kernel, seed)
+    got = [g.view(t) for g, (_, t) in zip(simulator.run(nisa, inputs), compiler.output_types(kernel), strict=True)]
+    want = reference.call(reference.functions(source)["tails"], kernel, inputs)
+    reference.assert_close(got, want, source)
 
 
 # ---- the walk itself fails when it should -----------------------------------------------------------------------------

@@ -19,7 +19,7 @@
  * loop over tiles of buffers that do not fit gets the tiles from HBM (large.c).  Any other operation that does not fit
  * is an error.
  *
- * A stored buffer frees its space: its last use is the copy to HBM.  A new buffer is filled by the copy back, and later
+ * A stored buffer frees its space: its last use is the copy to HBM.  Only what was written is copied (parts.c).  A new buffer is filled by the copy back, and later
  * users and their views use the new buffer.  A buffer that was not written since it was loaded is not stored again, and
  * a buffer that is a copy of data in HBM is loaded from there.  (The reference orders victims the other way round,
  * looks only at the outermost block and not through views, and keeps the allocation, so that it frees no space.)  The
@@ -48,13 +48,14 @@
 
 /* A buffer that is allocated in the block. */
 struct held {
-  MlirOperation alloc; /* the original allocation */
-  MlirValue now;       /* the buffer that currently holds the contents */
-  MlirValue slot;      /* buffer in HBM, null if h was never stored */
-  int64_t bytes;       /* bytes per partition */
-  int n_uses, *uses;   /* positions in the block, ascending */
-  bool *writes;
-  int next; /* index of the first use that the walk has not passed */
+  MlirOperation alloc;        /* the original allocation */
+  MlirValue now;              /* the buffer that currently holds the contents */
+  MlirValue slot;             /* buffer in HBM, null if h was never stored */
+  int64_t bytes;              /* bytes per partition */
+  int n_uses, *uses;          /* positions in the block, ascending */
+  struct spill_parts *wrote;  /* what each use writes; none for a reader */
+  struct spill_parts written; /* what the uses before `next` have written */
+  int next;                   /* index of the first use that the walk has not passed */
   bool is_pinned, is_resident;
   bool is_stored;   /* slot has the contents */
   bool is_borrowed; /* slot is the buffer that this one was copied from; it must not be written */
@@ -85,15 +86,15 @@ static void sink(MlirOperation alloc) {
     mlirOperationMoveBefore(alloc, first);
 }
 
-static void add_use(struct held *h, int at, bool writes) {
+static void add_use(struct held *h, int at, struct spill_parts wrote) {
   assert(at >= 0);
   int k = h->n_uses++;
   for (; k > 0 && h->uses[k - 1] > at; k--) {
     h->uses[k] = h->uses[k - 1];
-    h->writes[k] = h->writes[k - 1];
+    h->wrote[k] = h->wrote[k - 1];
   }
   h->uses[k] = at;
-  h->writes[k] = writes;
+  h->wrote[k] = wrote;
 }
 
 /* Counts the uses of v.  Views count, too: they must be rebuilt on the reloaded buffer. */
@@ -116,7 +117,10 @@ static void read_uses(struct scan *s, struct held *h, MlirValue v) {
     if (buffer_is_view(op) || ir_is(op, "memref.dealloc") || mlirOperationIsNull(here))
       continue;
     h->is_pinned |= !mlirValueIsNull(next) || spill_is_handed_on(op);
-    add_use(h, spill_position(s->n_ops, s->ops, here), (buffer_access(op, k) & BUFFER_WRITES) != 0);
+    struct spill_parts wrote = {0};
+    if (buffer_access(op, k) & BUFFER_WRITES)
+      wrote = spill_parts_written(s->run->arena, v);
+    add_use(h, spill_position(s->n_ops, s->ops, here), wrote);
   }
 }
 
@@ -137,8 +141,8 @@ static void read_block(struct scan *s) {
     const size_t uses = (size_t)count_uses(v) + 1;
     *h = (struct held){.alloc = s->ops[k], .now = v, .bytes = spill_bytes(v)};
     h->uses = arena_new_array(s->run->arena, int, uses);
-    h->writes = arena_new_array(s->run->arena, bool, uses);
-    add_use(h, k, false); /* the buffer exists from here on */
+    h->wrote = arena_new_array(s->run->arena, struct spill_parts, uses);
+    add_use(h, k, (struct spill_parts){0}); /* the buffer exists from here on */
     read_uses(s, h, v);
   }
 }
@@ -197,7 +201,7 @@ static struct held *victim_but(struct scan *s, int at, const struct held *but) {
 static void put_away(struct scan *s, struct held *h, int at) {
   MlirOperation last = s->ops[h->uses[h->next - 1]];
 
-  if (!h->is_stored) {
+  if (!h->is_stored && h->written.n) {
     if (mlirValueIsNull(h->slot) || h->is_borrowed)
       h->slot = make_slot(s, h);
     h->is_borrowed = false;
@@ -205,7 +209,7 @@ static void put_away(struct scan *s, struct held *h, int at) {
     struct ir_builder b = edit_before(s->run, last);
     b.before = mlirOperationGetNextInBlock(last);
     b.loc = mlirOperationGetLocation(h->alloc);
-    memrefs_copy(&b, h->now, h->slot);
+    spill_parts_copy(&b, &h->written, h->now, h->slot);
     struct remark *r =
         pass_remark(s->run, h->alloc, RULE_SPILL, "spilled to HBM, %" PRId64 " bytes per partition", h->bytes);
     remark_limit(r, "SBUF", "bytes per partition", resident_bytes(s), s->capacity);
@@ -282,12 +286,15 @@ static void bring_back(struct scan *s, struct held *h, int at) {
 
   b.loc = mlirOperationGetLocation(h->alloc);
   h->now = memrefs_alloc(&b, mlirValueGetType(old));
-  memrefs_copy(&b, h->slot, h->now);
+  if (h->written.n) /* otherwise there is no slot */
+    spill_parts_copy(&b, &h->written, h->slot, h->now);
   redirect(s, &b, old, h->now, s->ops[at]);
+  h->is_resident = true;
+  if (!h->written.n)
+    return;
   struct remark *r =
       pass_remark(s->run, h->alloc, RULE_RELOAD, "reloaded from HBM, %" PRId64 " bytes per partition", h->bytes);
   remark_limit(r, "SBUF", "bytes per partition", h->bytes, s->capacity);
-  h->is_resident = true;
 }
 
 /* ---- the walk -------------------------------------------------------------------------------------------------- */
@@ -335,8 +342,10 @@ static enum status step(struct scan *s, int at) {
     struct held *h = &s->held[k];
     if (!is_used_at(h, at))
       continue;
-    for (; is_used_at(h, at); h->next++)
-      h->is_stored &= !h->writes[h->next];
+    for (; is_used_at(h, at); h->next++) {
+      h->is_stored &= !h->wrote[h->next].n;
+      spill_parts_add(s->run->arena, h->now, &h->written, &h->wrote[h->next]);
+    }
     MlirValue from = source_of(s, h, at, s->ops[at]);
     if (!mlirValueIsNull(from)) {
       h->slot = from;

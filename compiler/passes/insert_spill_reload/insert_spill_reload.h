@@ -2,6 +2,7 @@
 #ifndef PASSES_INSERT_SPILL_RELOAD_H
 #define PASSES_INSERT_SPILL_RELOAD_H
 
+#include "ir/build.h"
 #include "passes/pass.h"
 
 bool spill_is_sbuf_alloc(MlirOperation op);
@@ -28,5 +29,23 @@ void spill_compute_in_place(struct pass_run *run, MlirBlock block, MlirBlock ent
 /* While an operation of the function needs more than the capacity even if all other buffers are spilled, moves a
  * buffer that the operation reads tile by tile permanently to HBM.  Stops when there is no such buffer. */
 void spill_move_large(struct pass_run *run, MlirBlock body, int64_t capacity);
+
+/* Elements of a buffer, as boxes that together contain them (parts.c).  Along dimension d a box goes from low[d] to
+ * before end[d]. */
+struct spill_box {
+  int64_t low[IR_MEMREF_RANK_MAX], end[IR_MEMREF_RANK_MAX];
+};
+struct spill_parts {
+  struct spill_box *v;
+  int n, cap;
+};
+/* Returns the elements that are written through the view by all iterations of the loops around the writer.  The boxes
+ * are in a. */
+struct spill_parts spill_parts_written(struct arena *a, MlirValue view);
+/* Adds `more` to p; both are elements of the buffer. */
+void spill_parts_add(struct arena *a, MlirValue buffer, struct spill_parts *p, const struct spill_parts *more);
+/* Copies the elements from one buffer to another of the same shape: with one copy of the whole buffers if p is all of
+ * it, otherwise with a copy for each box. */
+void spill_parts_copy(struct ir_builder *b, const struct spill_parts *p, MlirValue from, MlirValue to);
 
 #endif
