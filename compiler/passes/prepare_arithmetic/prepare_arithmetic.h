@@ -17,6 +17,8 @@ void prepare_divide(struct pass_run *run, MlirOperation op);
 /* windows.c: rewrites a convolution to a matrix product; gives any other linalg.generic maps that leave a loop for
  * the partitions.  May erase op. */
 void prepare_windows(struct pass_run *run, MlirOperation op);
+/* weights.c: weighted sums over rows become products, and products with one column sums along rows, where that takes less time. */
+void prepare_weights(struct pass_run *run);
 /* rows.c: makes the leading dimensions of a normalisation one, where that takes less time than one of them across the partitions. */
 void prepare_rows(struct pass_run *run);
 /* spread.c: spreads long rows and columns over the partitions, where no neighbour needs their form. */
@@ -84,6 +86,12 @@ bool prepare_is_plain_sum(MlirOperation op);
  * across the partitions otherwise.  Erases op and returns true if it did.  Another reduction of this kind gets two dimensions, also
  * in s. */
 bool prepare_columns(struct pass_run *run, MlirOperation op, struct structured *s);
+/* columns.c: weights[R,1], x[R,N], init[1,N] -> [1,N] */
+MlirValue prepare_product(struct ir_builder *b, MlirValue weights, MlirValue x, MlirValue init);
+/* columns.c: the same weights for each of A matrices: weights[R,1], x[A,R,N], init[A,1,N] -> [A,1,N] */
+MlirValue prepare_batch_product(struct ir_builder *b, MlirValue weights, MlirValue x, MlirValue init);
+/* columns.c: the init of a named product: undefined if it is zero, because PSUM starts from zero. */
+MlirValue prepare_start_of(struct ir_builder *b, MlirValue init, int rank, const int64_t *dims);
 /* reduce.c */
 void prepare_reduction(struct pass_run *run, MlirOperation op);
 
