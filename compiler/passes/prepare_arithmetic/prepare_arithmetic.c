@@ -7,6 +7,8 @@
  *
  * Windows (windows.c, convolution.c): a convolution becomes a matrix product of slices.
  *
+ * Diagonals (diagonal.c): a mask that leaves one diagonal of an argument becomes a strided read.
+ *
  * Weights (weights.c): a weighted sum over rows is a matrix product, and a product with one column a sum along rows.
  *
  * Columns as rows (middle.c): a softmax or a norm over the channels of images is computed in transposed images.
@@ -59,6 +61,7 @@ static enum status run_pass(struct pass_run *run) {
     pass_step(run, ops.v[i], "windows-as-slices");
     prepare_windows(run, ops.v[i]);
   }
+  prepare_diagonal(run);
   prepare_weights(run);
   prepare_middle(run);
   prepare_rows(run);

@@ -17,6 +17,8 @@ void prepare_divide(struct pass_run *run, MlirOperation op);
 /* windows.c: rewrites a convolution to a matrix product; gives any other linalg.generic maps that leave a loop for
  * the partitions.  May erase op. */
 void prepare_windows(struct pass_run *run, MlirOperation op);
+/* diagonal.c: a sum that leaves one diagonal of an argument reads only that. */
+void prepare_diagonal(struct pass_run *run);
 /* weights.c: weighted sums over rows become products, and products with one column sums along rows, where that takes less time. */
 void prepare_weights(struct pass_run *run);
 /* rows.c: makes the leading dimensions of a normalisation one, where that takes less time than one of them across the partitions. */
@@ -64,6 +66,18 @@ void prepare_unmark(struct ir_ops ops, const char *mark);
 int64_t prepare_cycles(int64_t rows, int64_t columns);
 /* Returns a copy of v as a tensor of n dimensions, element by element where the map has it. */
 MlirValue prepare_copy(struct ir_builder *b, MlirValue v, MlirAffineMap map, int n, const int64_t *dims);
+
+/* ---- places.c: values that say where their elements are ------------------------------------------------------------- */
+
+/* The element at (d0, d1 …) is constant + the sum of factor[k] * dk. */
+struct prepare_places {
+  int64_t factor[STRUCTURED_LOOPS_MAX], constant;
+  int n_steps; /* operations that compute it, each of them as often as it is used */
+};
+/* Reads v, a tensor of 32-bit integers; false for any other value. */
+bool prepare_read_places(MlirValue v, struct prepare_places *p);
+/* Reads v, a mask that compares places: *predicate, one of enum ir_int_pred, of *p and 0. */
+bool prepare_read_mask(MlirValue v, struct prepare_places *p, int64_t *predicate);
 
 /* ---- between shapes.c and reduce.c ------------------------------------------------------------------------------- */
 

@@ -274,8 +274,9 @@ static void try_column(struct pass_run *run, struct ir_ops *products, int i) {
   struct product p;
   int64_t rows = 1;
 
-  if (!product_read(op, &p) || !ir_is(mlirOperationGetParentOperation(op), "func.func") || p.s.extents[p.n] != 1 || !mlirAttributeIsNull(ir_attr(op, "cast")) ||
-      prepare_has_knob(ir_result(op)) || !is_f32(ir_result(op)) || !starts_from_zero(mlirOperationGetOperand(op, 2)))
+  if (!product_read(op, &p) || !ir_is(mlirOperationGetParentOperation(op), "func.func") || p.s.extents[p.n] != 1 ||
+      !mlirAttributeIsNull(ir_attr(op, "cast")) || prepare_has_knob(ir_result(op)) || !is_f32(ir_result(op)) ||
+      !starts_from_zero(mlirOperationGetOperand(op, 2)))
     return;
   MlirValue x = mlirOperationGetOperand(op, 0), column = repeated(mlirOperationGetOperand(op, 1));
   for (int l = 0; l < p.rank; l++) /* the rows in their order */
