@@ -11,6 +11,8 @@
  *
  * Weights (weights.c): a weighted sum over rows is a matrix product, and a product with one column a sum along rows.
  *
+ * Outer products (outer.c): those of many short vectors are computed in rows that fill the partitions.
+ *
  * Columns as rows (middle.c): a softmax or a norm over the channels of images is computed in transposed images.
  *
  * Rows (rows.c): the leading dimensions of a normalisation over the others become one.
@@ -63,6 +65,7 @@ static enum status run_pass(struct pass_run *run) {
   }
   prepare_diagonal(run);
   prepare_weights(run);
+  prepare_outer(run);
   prepare_middle(run);
   prepare_rows(run);
   prepare_spread(run);

@@ -21,6 +21,8 @@ void prepare_windows(struct pass_run *run, MlirOperation op);
 void prepare_diagonal(struct pass_run *run);
 /* weights.c: weighted sums over rows become products, and products with one column sums along rows, where that takes less time. */
 void prepare_weights(struct pass_run *run);
+/* outer.c: outer products of many short vectors are computed in rows that fill the partitions, where that takes less time. */
+void prepare_outer(struct pass_run *run);
 /* rows.c: makes the leading dimensions of a normalisation one, where that takes less time than one of them across the partitions. */
 void prepare_rows(struct pass_run *run);
 /* spread.c: spreads long rows and columns over the partitions, where no neighbour needs their form. */

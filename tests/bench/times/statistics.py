@@ -72,3 +72,8 @@ def weighted_mean(x, weight):
 @trace(input_specs=[((1024, 1024), "f32")])
 def diagonal_and_trace(x):
     return np.diagonal(x) + np.trace(x)
+
+
+@trace(input_specs=[((64, 128), "f32"), ((64, 128), "f32")])
+def outer_products(a, b):
+    return np.einsum("bi,bj->bij", a, b)
