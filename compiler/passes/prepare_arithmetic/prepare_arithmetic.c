@@ -9,6 +9,8 @@
  *
  * Diagonals (diagonal.c): a mask that leaves one diagonal of an argument becomes a strided read.
  *
+ * Places (places.c): differences of row and column numbers, of which masks are made, are counted by one operation.
+ *
  * Weights (weights.c): a weighted sum over rows is a matrix product, and a product with one column a sum along rows.
  *
  * Outer products (outer.c): those of many short vectors are computed in rows that fill the partitions.
@@ -64,6 +66,7 @@ static enum status run_pass(struct pass_run *run) {
     prepare_windows(run, ops.v[i]);
   }
   prepare_diagonal(run);
+  prepare_places(run);
   prepare_weights(run);
   prepare_outer(run);
   prepare_middle(run);

@@ -19,6 +19,8 @@ void prepare_divide(struct pass_run *run, MlirOperation op);
 void prepare_windows(struct pass_run *run, MlirOperation op);
 /* diagonal.c: a sum that leaves one diagonal of an argument reads only that. */
 void prepare_diagonal(struct pass_run *run);
+/* places.c: values that say where their elements are are counted by one operation. */
+void prepare_places(struct pass_run *run);
 /* weights.c: weighted sums over rows become products, and products with one column sums along rows, where that takes less time. */
 void prepare_weights(struct pass_run *run);
 /* outer.c: outer products of many short vectors are computed in rows that fill the partitions, where that takes less time. */
