@@ -95,6 +95,13 @@ def test_rows_that_are_cut_keep_their_values(tmp_path, rng):
     assert text.count("scf.for") >= 2 and "tensor<128x9001xf32>" not in text
 
 
+@pytest.mark.parametrize("rows", [(256, 509), pytest.param((200, 512), marks=pytest.mark.nightly)], ids=str)
+def test_rows_of_two_dimensions_that_are_cut_keep_their_values(tmp_path, rng, rows):
+    """The second dimension is cut, into equal parts or with a shorter last one; the third one is reduced."""
+    text = after(tmp_path, rng, "z = (x[:, None, :] - y[None, :, :]) ** 2\nreturn np.exp(-z.sum(-1)), z.max(-1)", [(rows[0], 64), (rows[1], 64)])
+    assert "tensor<128x32x64xf32>" in text and f"tensor<128x{rows[1]}x64xf32>" not in text
+
+
 def test_a_loop_of_tiles_and_a_tail_are_one_loop(tmp_path, rng):
     text = after(tmp_path, rng, BODIES["a softmax"], [(1000, 16)])
     assert text.count("scf.for") == 1 and "tensor<104x16xf32>" in text
@@ -121,6 +128,7 @@ SIMULATED = {
     "parts of each other's rows": ("z = np.exp(x) * y\nreturn np.concatenate([z + 1, z - y], 0)", [(384, 65)] * 2),
     "a transpose": (BODIES["a transpose"], [(300, 256)] * 2), "a transposed softmax": (BODIES["a transposed softmax"], [(200, 96)] * 2),
     "a transpose of rows that are cut": ("return (np.maximum(x, 0) + y).T", [(256, 8192)] * 2),
+    "rows of two dimensions": ("return ((x[:, None, :] - y) ** 2).sum(-1), np.abs(x[:, None, :] - y).max(-1)", [(130, 40), (421, 40)]),
     "planes": (PLANES, [(3, 130, 5, 7)] * 2),
     "a product before and after": ("z = x @ y\nz = np.maximum(z, 0) * z - x\nreturn z @ x", [(256, 256)] * 2),
 }

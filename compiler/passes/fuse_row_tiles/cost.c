@@ -146,6 +146,49 @@ static bool find_columns(struct fuse_group *g) {
   return are_alike;
 }
 
+/* The middle dimension that rows can be cut along although their last ones are needed whole; see fuse_row_tiles.h. */
+enum { MIDDLE = 1 };
+
+/* True if the operand, or the result, has loop MIDDLE in dimension MIDDLE only, and in this either all of it or one element. */
+static bool has_middle_in_place(const struct fuse_member *m, int o) {
+  const MlirAffineMap map = m->s.maps[o];
+  MlirValue v = mlirOperationGetOperand(m->node->op, o);
+
+  if (!mlirTypeIsARankedTensor(mlirValueGetType(v)))
+    return true;
+  for (int d = 0; d < mlirAffineMapGetNumResults(map); d++)
+    if ((d == MIDDLE) != (structured_map_loop(map, d) == MIDDLE) &&
+        (d != MIDDLE || mlirShapedTypeGetDimSize(mlirValueGetType(v), d) != 1))
+      return false;
+  return mlirAffineMapGetNumResults(map) > MIDDLE;
+}
+
+/* True if each member computes every part of dimension MIDDLE from the same part, or from one that is for all of them. */
+static bool has_middle(const struct fuse_group *g) {
+  for (int i = 0; i < g->n; i++) {
+    const struct fuse_member *m = g->v[i];
+    if (m->row_dim || fuse_turns(m) || m->s.n_loops <= MIDDLE + 1 || m->s.reduction[MIDDLE] ||
+        m->s.extents[MIDDLE] != g->v[0]->s.extents[MIDDLE])
+      return false;
+    for (int o = 0; o <= m->s.n_inputs; o++)
+      if (!has_middle_in_place(m, o))
+        return false;
+  }
+  return true;
+}
+
+/* The bytes of a row of what is the same for all parts of dimension MIDDLE. */
+static int64_t bytes_for_all_parts(const struct fuse_group *g) {
+  int64_t n = 0;
+  for (int i = 0; i < g->n; i++)
+    for (int o = 0; o < g->v[i]->s.n_inputs; o++) {
+      MlirValue v = mlirOperationGetOperand(g->v[i]->node->op, o);
+      if (mlirTypeIsARankedTensor(mlirValueGetType(v)) && mlirShapedTypeGetDimSize(mlirValueGetType(v), MIDDLE) == 1)
+        n += row_bytes(v, 0);
+    }
+  return n;
+}
+
 /* True if there is room for so many tiles side by side, each of a part of the columns. */
 static bool fits(const struct fuse_block *b, const struct fuse_group *g, int64_t pieces, int jam) {
   const int64_t room = nisa_machine(b->run->target)->sbuf_bytes / SBUF_SHARE_DENOMINATOR * SBUF_SHARE_NUMERATOR;
@@ -190,19 +233,55 @@ static int jam_of(const struct fuse_block *b, const struct fuse_group *g, int64_
   return jam;
 }
 
+/* The largest divisor of n from most / 2 on up to most; most if there is none. */
+static int64_t part_of(int64_t n, int64_t most) {
+  for (int64_t part = most; part > most / 2; part--)
+    if (n % part == 0)
+      return part;
+  return most;
+}
+
+/* Cuts rows that do not fit along dimension MIDDLE, into pieces that instructions of a usual length compute.  Returns false if that is
+ * not possible. */
+static bool cut_middle(const struct fuse_block *b, struct fuse_group *g, int64_t width) {
+  if (!has_middle(g))
+    return false;
+  const int64_t extent = g->v[0]->s.extents[MIDDLE], kept = g->kept_bytes,
+                for_all = ROUNDS * FUSE_JAM_MAX * bytes_for_all_parts(g);
+  int64_t inner = width; /* the bytes of a row in one place of dimension MIDDLE */
+  for (int l = MIDDLE + 1; l < g->v[0]->s.n_loops; l++)
+    inner *= g->v[0]->s.extents[l];
+  int64_t most = JAM_PIECE_MOST / inner < extent / 2 ? JAM_PIECE_MOST / inner : extent / 2;
+  for (most = most > 1 ? most : 1; most; most /= 2) {
+    const int64_t cut = part_of(extent, most), pieces = extent / cut;
+    g->kept_bytes = (kept + pieces - 1) / pieces * ROUNDS + for_all;
+    if (pieces < 2 || !fits(b, g, pieces, 1))
+      continue;
+    for (int i = 0; i < g->n; i++)
+      g->v[i]->column_loop = MIDDLE;
+    g->columns = extent;
+    g->cut = cut;
+    return true;
+  }
+  g->kept_bytes = kept;
+  return false;
+}
+
 void fuse_weigh(struct fuse_block *b, struct fuse_group *g) {
   fuse_find_windows(b, g);
   add_up(b, g);
   const bool can_cut = find_columns(g) && !g->has_reduction;
   const int64_t width = widest(g);
-  int64_t pieces = 1;
+  const bool is_middle = !can_cut && !fits(b, g, 1, 1) && cut_middle(b, g, width);
+  int64_t pieces = is_middle ? g->columns / g->cut : 1;
 
   while (can_cut && g->columns / (pieces + 1) * width >= PIECE_LEAST &&
          (!fits(b, g, pieces, 1) || g->columns * width > PIECE_MOST * pieces))
     pieces++;
   while (can_cut && computes_more(g) && g->columns / (pieces + 1) * width >= PIECE_ROOMY && !is_roomy(b, g, pieces))
     pieces++;
-  g->cut = (g->columns + pieces - 1) / pieces;
+  if (!is_middle)
+    g->cut = (g->columns + pieces - 1) / pieces;
   for (int64_t p = pieces; can_cut && p < 2 * pieces && g->columns / p * width >= PIECE_LEAST; p++)
     if (g->columns % p == 0) { /* equal pieces, if there are some of about this size */
       g->cut = g->columns / p;

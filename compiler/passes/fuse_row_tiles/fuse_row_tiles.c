@@ -20,7 +20,8 @@
  * round-products does it as the product leaves PSUM, so that the loop reads half of the bytes, or finds them in SBUF.
  *
  * Whether it fits (cost.c): the values of two tiles of whole rows have to; if there is no reduction, rows are cut into equal
- * pieces.  If a group with a reduction does not fit, its reductions keep loops of their own and the rest is tried again.  The loop
+ * pieces; rows of several dimensions, of which the second one is not reduced, are cut along that one.  If a group with a reduction
+ * does not fit, its reductions keep loops of their own and the rest is tried again.  The loop
  * (outline.c) has a tail if its tile does not divide the rows.
  * Where two tiles fit, one iteration computes them side by side, operation by operation: while one engine works on a tile,
  * the next one works on the other.  Values that are only parts of another one, as of a concatenation, are written to their places

@@ -27,7 +27,7 @@ struct fuse_member {
   struct layout at;
   int row_dim; /* the dimension that has the rows; those before it are planes */
   int row_loop,
-      column_loop;    /* the same and the last one; of a transpose that turns rows to columns the other way round */
+      column_loop; /* the same and the last one, or the one that rows are cut along; of a transpose that turns rows to columns the other way round */
   bool takes_columns; /* a transpose whose operand has the rows as columns: its result has the rows of the group */
   int64_t rows, tile; /* the extent of row_loop and its tile */
   int parent;         /* union-find; members with one root are a group */

@@ -66,6 +66,14 @@ static int inputs_of(const struct ln_generic *g, struct ln_view **out) {
   return n;
 }
 
+/* True if dst has an element for each of these positions, where GpSimd writes them: nothing has to be repeated, or converted. */
+static bool is_written_there(const struct ln_generic *g, const struct ln_view *dst, const struct ln_value *x) {
+  MlirType t = ln_storage(mlirValueGetType(x->v));
+  return x->kind == LN_POSITION && dst->space == MEM_SBUF && !mlirTypeIsNull(t) && mlirTypeEqual(t, dst->element) &&
+         ln_has_partitions(&g->w, dst, g->body.par) &&
+         (ln_form_atoms(&x->position) | g->body.par) == ln_view_atoms(dst);
+}
+
 /* Stores the value v of the body: dst = v. */
 static enum status store(struct ln_generic *g, const struct ln_view *dst, MlirValue v) {
   struct ln_value *x = ln_value_of(&g->body, v);
@@ -75,6 +83,8 @@ static enum status store(struct ln_generic *g, const struct ln_view *dst, MlirVa
     return ln_set(&g->w, dst, x->one);
   if (x->kind == LN_MANY)
     return ln_move(&g->w, dst, x->at, false);
+  if (is_written_there(g, dst, x))
+    return ln_iota(&g->w, g->body.par, dst, &x->position);
   enum status st = ln_materialize(&g->body, x, &data);
   return st ? st : ln_move(&g->w, dst, data, false);
 }

@@ -92,31 +92,28 @@ static MlirValue multiply_add(struct ir_builder *b, MlirValue const *args, void 
   return ir_binary(b, "arith.addf", args[2], ir_binary(b, "arith.mulf", args[0], args[1]));
 }
 
-/* ones[R,1], x[R,N] -> [1,N] */
-static MlirValue product(struct ir_builder *b, MlirValue ones, MlirValue x, MlirValue init) {
+MlirValue prepare_product(struct ir_builder *b, MlirValue weights, MlirValue x, MlirValue init) {
   MlirAttribute maps[] = {mlirAffineMapAttrGet(ir_map(b, 3, 2, (int64_t[]){2, 0})),
                           mlirAffineMapAttrGet(ir_map(b, 3, 2, (int64_t[]){2, 1})),
                           mlirAffineMapAttrGet(ir_map(b, 3, 2, (int64_t[]){0, 1}))};
   MlirNamedAttribute attr = ir_named(b, "indexing_maps", mlirArrayAttrGet(b->ctx, 3, maps));
-  return ir_result(ir_linalg_named(b, "linalg.matmul", 2, (MlirValue[]){ones, x}, init, 1, &attr));
+  return ir_result(ir_linalg_named(b, "linalg.matmul", 2, (MlirValue[]){weights, x}, init, 1, &attr));
 }
 
-/* ones[R,1], x[A,R,N] -> [A,1,N] */
-static MlirValue batch_product(struct ir_builder *b, MlirValue ones, MlirValue x, MlirValue init) {
+MlirValue prepare_batch_product(struct ir_builder *b, MlirValue weights, MlirValue x, MlirValue init) {
   static const bool reduction[] = {false, false, false, true};
   MlirAffineMap maps[] = {ir_map(b, 4, 2, (int64_t[]){3, 1}), ir_map(b, 4, 3, (int64_t[]){0, 3, 2}),
                           ir_map(b, 4, 3, (int64_t[]){0, 1, 2})};
   return ir_result(ir_linalg_generic(b, &(struct ir_generic){.n_loops = 4,
                                                              .reduction = reduction,
                                                              .n_inputs = 2,
-                                                             .inputs = (MlirValue[]){ones, x},
+                                                             .inputs = (MlirValue[]){weights, x},
                                                              .maps = maps,
                                                              .output = init,
                                                              .body = multiply_add}));
 }
 
-/* The init of a linalg.matmul: undefined if it is zero, because PSUM starts from zero. */
-static MlirValue start_of(struct ir_builder *b, MlirValue init, int rank, const int64_t *dims) {
+MlirValue prepare_start_of(struct ir_builder *b, MlirValue init, int rank, const int64_t *dims) {
   MlirOperation def = ir_defining_op(init);
   if (!mlirOperationIsNull(def) && ir_is(def, "linalg.fill") && ir_is_zero(mlirOperationGetOperand(def, 0)))
     return ir_empty_of(b, ir_tensor_of(ir_value_element(init), rank, dims));
@@ -173,8 +170,8 @@ bool prepare_columns(struct pass_run *run, MlirOperation op, struct structured *
   const int64_t in[] = {c.batch, c.rows, c.columns}, out[] = {c.batch, 1, c.columns};
   MlirValue x = edit_reshape(&b, mlirOperationGetOperand(op, 0), 2 + is_batch, in + !is_batch);
   MlirValue old_init = mlirOperationGetOperand(op, 1);
-  MlirValue init = is_batch ? edit_reshape_init(&b, old_init, 3, out) : start_of(&b, old_init, 2, out + 1);
-  MlirValue sum = is_batch ? batch_product(&b, ones, x, init) : product(&b, ones, x, init);
+  MlirValue init = is_batch ? edit_reshape_init(&b, old_init, 3, out) : prepare_start_of(&b, old_init, 2, out + 1);
+  MlirValue sum = is_batch ? prepare_batch_product(&b, ones, x, init) : prepare_product(&b, ones, x, init);
   struct remark *r = pass_remark(run, op, RULE_SUM_BY_PRODUCT, "summed over the partitions by a product with ones");
   const enum target t = run->target;
   const double batch = (double)c.batch;

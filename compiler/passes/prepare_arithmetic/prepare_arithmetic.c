@@ -12,6 +12,13 @@
  * Taps (taps.c): a column of a matrix that is read along rows becomes a row of the transposed matrix.
  *
  * Swapped operands (swap.c): a product takes images as its right operand and makes images.
+ * Diagonals (diagonal.c): a mask that leaves one diagonal of an argument becomes a strided read.
+ *
+ * Places (places.c): differences of row and column numbers, of which masks are made, are counted by one operation.
+ *
+ * Weights (weights.c): a weighted sum over rows is a matrix product, and a product with one column a sum along rows.
+ *
+ * Outer products (outer.c): those of many short vectors are computed in rows that fill the partitions.
  *
  * Columns as rows (middle.c): a softmax or a norm over the channels of images is computed in transposed images.
  *
@@ -72,6 +79,10 @@ static enum status run_pass(struct pass_run *run) {
   prepare_dots(run);
   prepare_border(run);
   prepare_taps(run);
+  prepare_diagonal(run);
+  prepare_places(run);
+  prepare_weights(run);
+  prepare_outer(run);
   prepare_middle(run);
   prepare_swap(run);
   prepare_rows(run);

@@ -17,6 +17,14 @@ void prepare_divide(struct pass_run *run, MlirOperation op);
 /* windows.c: rewrites a convolution to a matrix product; gives any other linalg.generic maps that leave a loop for
  * the partitions.  May erase op. */
 void prepare_windows(struct pass_run *run, MlirOperation op);
+/* diagonal.c: a sum that leaves one diagonal of an argument reads only that. */
+void prepare_diagonal(struct pass_run *run);
+/* places.c: values that say where their elements are are counted by one operation. */
+void prepare_places(struct pass_run *run);
+/* weights.c: weighted sums over rows become products, and products with one column sums along rows, where that takes less time. */
+void prepare_weights(struct pass_run *run);
+/* outer.c: outer products of many short vectors are computed in rows that fill the partitions, where that takes less time. */
+void prepare_outer(struct pass_run *run);
 /* rows.c: makes the leading dimensions of a normalisation one, where that takes less time than one of them across the partitions. */
 void prepare_rows(struct pass_run *run);
 /* dots.c: makes the product of a long row with a column a sum of products. */
@@ -75,6 +83,18 @@ int64_t prepare_cycles(int64_t rows, int64_t columns);
 /* Returns a copy of v as a tensor of n dimensions, element by element where the map has it. */
 MlirValue prepare_copy(struct ir_builder *b, MlirValue v, MlirAffineMap map, int n, const int64_t *dims);
 
+/* ---- places.c: values that say where their elements are ------------------------------------------------------------- */
+
+/* The element at (d0, d1 …) is constant + the sum of factor[k] * dk. */
+struct prepare_places {
+  int64_t factor[STRUCTURED_LOOPS_MAX], constant;
+  int n_steps; /* operations that compute it, each of them as often as it is used */
+};
+/* Reads v, a tensor of 32-bit integers; false for any other value. */
+bool prepare_read_places(MlirValue v, struct prepare_places *p);
+/* Reads v, a mask that compares places: *predicate, one of enum ir_int_pred, of *p and 0. */
+bool prepare_read_mask(MlirValue v, struct prepare_places *p, int64_t *predicate);
+
 /* ---- between shapes.c and reduce.c ------------------------------------------------------------------------------- */
 
 /* The largest divisor of n that is at most NISA_PARTITIONS. */
@@ -96,6 +116,12 @@ bool prepare_is_plain_sum(MlirOperation op);
  * across the partitions otherwise.  Erases op and returns true if it did.  Another reduction of this kind gets two dimensions, also
  * in s. */
 bool prepare_columns(struct pass_run *run, MlirOperation op, struct structured *s);
+/* columns.c: weights[R,1], x[R,N], init[1,N] -> [1,N] */
+MlirValue prepare_product(struct ir_builder *b, MlirValue weights, MlirValue x, MlirValue init);
+/* columns.c: the same weights for each of A matrices: weights[R,1], x[A,R,N], init[A,1,N] -> [A,1,N] */
+MlirValue prepare_batch_product(struct ir_builder *b, MlirValue weights, MlirValue x, MlirValue init);
+/* columns.c: the init of a named product: undefined if it is zero, because PSUM starts from zero. */
+MlirValue prepare_start_of(struct ir_builder *b, MlirValue init, int rank, const int64_t *dims);
 /* reduce.c: true if the body is combiner(out, f(inputs)) of a combiner with a neutral element. */
 bool prepare_has_combiner(MlirOperation op, const struct structured *s);
 /* Gives op, a reduction of one input with such a body, the result [partitions, columns], which starts from the neutral element; another

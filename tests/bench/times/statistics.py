@@ -77,3 +77,21 @@ def class_of_most(x):
 @trace(input_specs=[((4, 32768), "f32")])
 def word_of_most(x):
     return np.argmax(x, axis=-1)
+@trace(input_specs=[((1024, 1024), "f32")])
+def diagonal_and_trace(x):
+    return np.diagonal(x) + np.trace(x)
+
+
+@trace(input_specs=[((64, 128), "f32"), ((64, 128), "f32")])
+def outer_products(a, b):
+    return np.einsum("bi,bj->bij", a, b)
+
+
+@trace(input_specs=[((512, 64), "f32"), ((512, 64), "f32")])
+def radial_basis_functions(a, b):
+    return np.exp(-0.5 * np.sum((a[:, None, :] - b[None, :, :]) ** 2, axis=-1))
+
+
+@trace(input_specs=[((1024, 1024), "f32")])
+def triangles(x):
+    return np.triu(x) + np.tril(x, -1) * 2
