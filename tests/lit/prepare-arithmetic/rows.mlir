@@ -93,3 +93,58 @@ func.func @knob(%x: tensor<4x8x16xf32>) -> tensor<4x8xf32> {
   "nkipy.layout"(%s) {mem_space = 3 : i32, partition_dim = 0 : i32} : (tensor<4x8xf32>) -> ()
   return %s : tensor<4x8xf32>
 }
+
+// Many short rows of which only sums and what is computed with these is wanted: each partition gets neighbouring rows.
+// REMARK: each partition has 32 neighbouring rows of 4096
+// CHECK-LABEL: func.func @means
+// CHECK: tensor.expand_shape {{.*}} into tensor<128x32x196xf32>
+// CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<128x32x196xf32>) outs(%{{.*}} : tensor<128x32x1xf32>)
+// CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<128x32x1xf32>) outs(%{{.*}} : tensor<128x32x1xf32>)
+func.func @means(%x: tensor<8x512x14x14xf32>) -> tensor<8x512xf32> {
+  %zero = arith.constant 0.0 : f32
+  %part = arith.constant 5.1e-03 : f32
+  %e = tensor.empty() : tensor<8x512xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<8x512xf32>) -> tensor<8x512xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(a, b, c, d) -> (a, b, c, d)>, affine_map<(a, b, c, d) -> (a, b)>], iterator_types = ["parallel", "parallel", "reduction", "reduction"]}
+      ins(%x : tensor<8x512x14x14xf32>) outs(%f : tensor<8x512xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.addf %a, %o : f32
+    linalg.yield %r : f32
+  } -> tensor<8x512xf32>
+  %m = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (a, b)>], iterator_types = ["parallel", "parallel"]} ins(%s : tensor<8x512xf32>) outs(%e : tensor<8x512xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.mulf %a, %part : f32
+    linalg.yield %r : f32
+  } -> tensor<8x512xf32>
+  return %m : tensor<8x512xf32>
+}
+
+// Where the rows are read again, and where all instructions are written out, the rows stay.
+// CHECK-LABEL: func.func @stay_as_rows
+// CHECK-NOT: 128x32x196
+// CHECK: return
+func.func @stay_as_rows(%x: tensor<4096x196xf32>, %y: tensor<4096x196xf32>) -> (tensor<4096x196xf32>, tensor<4096xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4096xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4096xf32>) -> tensor<4096xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (a)>], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<4096x196xf32>) outs(%f : tensor<4096xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.addf %a, %o : f32
+    linalg.yield %r : f32
+  } -> tensor<4096xf32>
+  %g = tensor.empty() : tensor<4096x196xf32>
+  %m = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (a)>, affine_map<(a, b) -> (a, b)>], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %s : tensor<4096x196xf32>, tensor<4096xf32>) outs(%g : tensor<4096x196xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %r = arith.subf %a, %b : f32
+    linalg.yield %r : f32
+  } -> tensor<4096x196xf32>
+  %t = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (a)>], iterator_types = ["parallel", "reduction"]}
+      ins(%y : tensor<4096x196xf32>) outs(%f : tensor<4096xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %r = arith.addf %a, %o : f32
+    linalg.yield %r : f32
+  } -> tensor<4096xf32>
+  return %m, %t : tensor<4096x196xf32>, tensor<4096xf32>
+}
