@@ -23,7 +23,7 @@ KERNELS = {
     "two dimensions at once": ("return (x * w[:, :, None]).sum((0, 1))", {PRODUCT}),
     "computed weights": ("e = np.exp(w - w.max(1, keepdims=True))\nreturn ((e / e.sum(1, keepdims=True))[:, :, None] * x).sum(1)", {PRODUCT}),
     "one column": ("return x @ q", {ROWS}),
-    "one column of two dimensions": ("return y @ q[:, None]", {ROWS}),
+    "few rows of one matrix": ("return y @ q[:, None]", set()),
     "attention to one query": ("s = x @ q\ne = np.exp(s - s.max(1, keepdims=True))\nreturn ((e / e.sum(1, keepdims=True))[:, :, None] * x).sum(1)", {PRODUCT, ROWS}),
     "a loop keeps the product": ("r = q\nfor _ in range(2):\n    r = (y[:70] @ r) * 0.1\nreturn r", set()),
     "the weighted rows are read": ("z = y * w[1][:, None]\nreturn z.sum(0), z", set()),

@@ -244,6 +244,10 @@ static bool starts_from_zero(MlirValue init) {
 /* DMA transposes f32 in runs of so many bytes, at half the rate of a copy of these. */
 enum { TURNED_RUN = 128 };
 
+/* A longer row does not stay in SBUF between the two operations.  The products of one matrix, without a batch, are a loop that keeps up
+ * with its transposes, unless its rows are short and many. */
+enum { LONGEST = 2048, SHORT = 512, MANY = 4096 };
+
 /* What v is a reshape of. */
 static MlirValue root_of(MlirValue v) {
   MlirOperation def = ir_defining_op(v);
@@ -286,7 +290,8 @@ static void try_column(struct pass_run *run, struct ir_ops *products, int i) {
     rows *= l == p.k || l == p.n ? 1 : p.s.extents[l];
   const int64_t k = p.s.extents[p.k];
   if (!is_f32(x) || !is_f32(column) || !is_given(root_of(x)) || products_of(products, root_of(x)) > 1 ||
-      prepare_elements(column) != k || prepare_has_knob(column) || k < 2 || rows < NISA_PARTITIONS)
+      prepare_elements(column) != k || prepare_has_knob(column) || k < 2 || k > LONGEST || rows < NISA_PARTITIONS ||
+      (!p.n_batch && (k > SHORT || rows < MANY)))
     return;
   const double ns = larger(price_rows_ns(t, SIM_COST_GPSIMD_TENSOR, rows, k),
                            price_rows_ns(t, SIM_COST_VECTOR_REDUCE, rows, k)),

@@ -111,6 +111,17 @@ func.func @column(%x: tensor<8192x256xf32>, %q: tensor<256x1xf32>) -> tensor<819
   return %r : tensor<8192x1xf32>
 }
 
+// Few rows of one matrix, and long rows, are products.
+// CHECK-LABEL: func.func @rows
+// CHECK-COUNT-2: linalg.matmul
+func.func @rows(%x: tensor<1024x256xf32>, %q: tensor<256x1xf32>, %y: tensor<8192x1024xf32>, %p: tensor<1024x1xf32>) -> (tensor<1024x1xf32>, tensor<8192x1xf32>) {
+  %e = tensor.empty() : tensor<1024x1xf32>
+  %f = tensor.empty() : tensor<8192x1xf32>
+  %0 = linalg.matmul ins(%x, %q : tensor<1024x256xf32>, tensor<256x1xf32>) outs(%e : tensor<1024x1xf32>) -> tensor<1024x1xf32>
+  %1 = linalg.matmul ins(%y, %p : tensor<8192x1024xf32>, tensor<1024x1xf32>) outs(%f : tensor<8192x1xf32>) -> tensor<8192x1xf32>
+  return %0, %1 : tensor<1024x1xf32>, tensor<8192x1xf32>
+}
+
 // The matrix of two products is transposed for both; two columns, and other types, are products.
 // CHECK-LABEL: func.func @products
 // CHECK-COUNT-4: linalg.matmul
