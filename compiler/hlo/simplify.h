@@ -26,6 +26,8 @@ struct hlo_instr *hlo_simplify_math(struct hlo_simplifier *s, struct hlo_instr *
 struct hlo_instr *hlo_simplify_shape(struct hlo_simplifier *s, struct hlo_instr *i);
 /* hlo_simplify_reverse.c: gather and reverse, where they take an axis backwards. */
 struct hlo_instr *hlo_simplify_reverse(struct hlo_simplifier *s, struct hlo_instr *i);
+/* slice(reverse(x)): reverse(slice(x)), so that only what is read is turned. */
+struct hlo_instr *hlo_simplify_slice_of_reverse(struct hlo_simplifier *s, struct hlo_instr *i);
 
 /* A new instruction before i. */
 struct hlo_instr *hlo_simplify_new(struct hlo_instr *i, enum hlo_op op, struct hlo_shape shape, int n_operands,

@@ -254,3 +254,50 @@ struct hlo_instr *hlo_simplify_reverse(struct hlo_simplifier *s, struct hlo_inst
     return x->operands[0];
   return dims.n == 1 ? backwards(i, (int)dims.v[0]) : NULL;
 }
+
+/* Reads x as the reverse of y along an axis, in the form of y or in rows that lie together; NULL if it is none. */
+static struct hlo_instr *reversed_of(struct hlo_instr *x, int *axis) {
+  const int last = x->shape.rank - 1;
+  struct hlo_instr *r = x->op == HLO_RESHAPE ? x->operands[0] : x;
+
+  if (hlo_rewrite_is_pinned(x) || r->op != HLO_REVERSE || hlo_rewrite_is_pinned(r) || r->attrs->dimensions.n != 1)
+    return NULL;
+  *axis = (int)r->attrs->dimensions.v[0];
+  struct hlo_instr *y = r->operands[0];
+  if (x == r)
+    return y;
+  if (last < 0 || *axis != r->shape.rank - 1 || r->shape.dims[*axis] != x->shape.dims[last])
+    return NULL;
+  *axis = last;
+  if (hlo_shape_equal(&y->shape, &x->shape))
+    return y;
+  return y->op == HLO_RESHAPE && !hlo_rewrite_is_pinned(y) && hlo_shape_equal(&y->operands[0]->shape, &x->shape)
+             ? y->operands[0]
+             : NULL;
+}
+
+struct hlo_instr *hlo_simplify_slice_of_reverse(struct hlo_simplifier *s, struct hlo_instr *i) {
+  struct hlo_instr *x = i->operands[0];
+  int axis;
+  struct hlo_instr *y = hlo_rewrite_is_pinned(i) ? NULL : reversed_of(x, &axis);
+
+  if (!y)
+    return NULL;
+  const struct hlo_slice_dim *was = &i->attrs->slice[axis];
+  const int64_t n = i->shape.dims[axis], all = x->shape.dims[axis];
+  if (n < 1 || n == all)
+    return NULL;
+  struct hlo_slice_dim *part = arena_new_array(s->m->arena, struct hlo_slice_dim, (size_t)x->shape.rank);
+  for (int d = 0; d < x->shape.rank; d++)
+    part[d] = i->attrs->slice[d];
+  part[axis].start = all - 1 - was->start - (n - 1) * (n > 1 ? was->stride : 1);
+  part[axis].limit = all - was->start;
+  for (struct hlo_instr *t = x; t != y && s->n_skipped < SKIPPED_MAX; t = t->operands[0])
+    s->skipped[s->n_skipped++] = t;
+  struct hlo_instr *r = hlo_simplify_new(i, HLO_SLICE, i->shape, 1, &y);
+  hlo_set_attrs(r, &(struct hlo_attrs){.slice = part});
+  if (n == 1)
+    return r;
+  hlo_rewrite_inherit_places(r, i);
+  return reverse(i, r, axis);
+}

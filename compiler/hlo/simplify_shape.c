@@ -117,6 +117,9 @@ static struct hlo_instr *slice(struct hlo_simplifier *s, struct hlo_instr *i) {
   int rank = x->shape.rank;
   if (is_whole(i))
     return x;
+  struct hlo_instr *turned = hlo_simplify_slice_of_reverse(s, i);
+  if (turned)
+    return turned;
   if (!hlo_simplify_skips(s, i, 0, HLO_SLICE))
     return NULL;
   struct hlo_slice_dim *both = arena_new_array(s->m->arena, struct hlo_slice_dim, (size_t)rank);

@@ -13,7 +13,8 @@
  *
  *     topk(x, k)                      k
  *     topk(-x, k)                     smallest, and the elements are negated
- *     sort(x)[…, -k:]                 backwards; the places are not read
+ *     sort(x)[…, -k:]                 backwards
+ *     argsort(x)[…, -k:]              the largest of x reversed, of which the places are counted from the end; in the opposite order
  *     sort(x)[…, :k]                  smallest; with another operand 0, 1, 2 … the places, as of an argsort
  *
  * This takes about 3 k / 8 passes over a row.  Comparing all pairs (order.c) takes a pass for each element, but it is exact: it keeps
@@ -144,6 +145,35 @@ static bool is_places(const struct hlo_instr *x, int axis) {
          !dtype_is_float(x->shape.dtype);
 }
 
+/* ---- the last places ----------------------------------------------------------------------------------------------- */
+
+static MlirValue write_place(struct ir_builder *b, MlirValue const *args, void *user) {
+  const int64_t *last = user;
+  return ir_binary(b, "arith.subi", ir_int(b, mlirValueGetType(args[0]), *last), args[0]);
+}
+
+/* Of the results of a reversed row, the first of which is the last of the row: the places in the row, and both in the opposite order. */
+static void turn_results(struct lower *l, const struct hlo_shape *x, int64_t k, MlirValue *out) {
+  int64_t dims[HLO_RANK_MAX], last_dim = x->rank - 1, last_place = x->dims[last_dim] - 1;
+  MlirAffineMap id = ir_identity_map(&l->b, x->rank), maps[] = {id, id};
+
+  memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
+  dims[last_dim] = k;
+  for (int part = 0; part < 2; part++) {
+    const struct hlo_shape made = {.dtype = part ? DT_I32 : x->dtype, .rank = x->rank, .dims = dims};
+    if (part)
+      out[part] = ir_result(ir_linalg_generic(&l->b, &(struct ir_generic){.n_loops = x->rank,
+                                                                          .n_inputs = 1,
+                                                                          .inputs = &out[part],
+                                                                          .maps = maps,
+                                                                          .output = lower_empty(l, &made),
+                                                                          .body = write_place,
+                                                                          .user = &last_place}));
+    if (k > 1)
+      out[part] = ir_result(lower_reverse_tensor(l, out[part], &made, (struct hlo_ints){1, &last_dim}));
+  }
+}
+
 bool topk_of_sort(struct lower *l, const struct hlo_instr *i) {
   const struct hlo_computation *c = l->computation;
   const struct hlo_shape *x = &i->operands[0]->shape;
@@ -157,17 +187,25 @@ bool topk_of_sort(struct lower *l, const struct hlo_instr *i) {
   hlo_for_each(u, c) note_user(&p, i, u, x->dims[axis]);
   for (int k = 0; k < 2; k++)
     p.ok &= !(p.element[k] && (p.element[k] == c->root || p.element[k]->knob || !p.slice[k]));
-  /* The places of the last elements of an order are those of the last of equal ones, which find_index8 does not find. */
-  if (!p.ok || (!p.slice[0] && !p.slice[1]) || (p.is_end && p.slice[1]) || !topk_takes(x, axis, p.k))
+  if (!p.ok || (!p.slice[0] && !p.slice[1]) || !topk_takes(x, axis, p.k))
     return false;
+  /* The places of the last elements of an order are those of the last of equal ones.  find_index8 finds the first, so the row is
+   * reversed. */
+  const bool is_turned = p.is_end && p.slice[1];
+  int64_t along = axis;
+  MlirValue value = lower_value(l, i->operands[0]);
+  if (is_turned)
+    value = ir_result(lower_reverse_tensor(l, value, x, (struct hlo_ints){1, &along}));
   /* The first of an ascending order are the smallest, and so are the last of a descending one. */
   topk_call(l,
             &(struct topk){.x = x,
-                           .value = lower_value(l, i->operands[0]),
+                           .value = value,
                            .k = p.k,
                            .is_smallest = is_descending == p.is_end,
-                           .is_backwards = p.is_end},
+                           .is_backwards = p.is_end && !is_turned},
             out);
+  if (is_turned)
+    turn_results(l, x, p.k, out);
   MlirOperation work = ir_defining_op(out[0]);
   for (int k = 0; k < 2; k++) {
     if (p.slice[k])

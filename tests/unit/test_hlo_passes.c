@@ -337,6 +337,20 @@ static void reversed_twice_is_as_it_was(void **state) {
   assert_ptr_equal(simplified(t, backwards(t, backwards(t, x, 1), 1)), x);
 }
 
+/* x[:, ::-1][:, 1:6] reads 5 places before the last one. */
+static void only_what_is_read_is_reversed(void **state) {
+  struct test *t = *state;
+  hlo_val x = PARAM(t, "x", DT_F32, 256, 50), g = backwards(t, x, 1);
+  hlo_val now = simplified(t, hlo_slice(&t->b, g, (struct hlo_slice_dim[]){{0, 256, 1}, {1, 6, 1}}));
+  while (now->op != HLO_SLICE) {
+    assert_true(now->op == HLO_REVERSE || now->op == HLO_RESHAPE);
+    now = now->operands[0];
+  }
+  assert_ptr_equal(now->operands[0], x);
+  assert_int_equal(now->attrs->slice[1].start, 44);
+  assert_int_equal(now->attrs->slice[1].limit, 49);
+}
+
 static void a_value_with_a_knob_keeps_its_shape(void **state) {
   struct test *t = *state;
   hlo_val g = backwards(t, PARAM(t, "x", DT_F32, 8, 9, 2048), 1);
@@ -645,6 +659,7 @@ int main(void) {
       T(long_runs_are_gathered_as_rows),
       T(a_long_row_is_divided),
       T(reversed_twice_is_as_it_was),
+      T(only_what_is_read_is_reversed),
       T(a_value_with_a_knob_keeps_its_shape),
       T(select_with_a_known_predicate_is_a_branch),
       T(compare_of_a_value_with_itself_is_known_for_integers_only),
