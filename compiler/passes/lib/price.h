@@ -2,7 +2,7 @@
  *
  * A price is the simulated time, in nanoseconds, of what is executed if nothing else is in the way, by the figures of
  * sim/cost.def: from shapes alone, without regard to what runs beside it.  So it says which of two choices does more, and about
- * how much; it is no part of any decision.  Each function is a few operations of arithmetic.
+ * how much.  Few steps decide by it (prepare_arithmetic/weights.c, outer.c).  Each function is a few operations of arithmetic.
  *
  *     struct remark *r = pass_remark(run, copy, RULE_DROP_SELF_COPY, "removed a copy");
  *     price_chosen(r, 0);                                                      // "nothing"
