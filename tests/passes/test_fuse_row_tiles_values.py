@@ -65,7 +65,7 @@ def test_sizes_that_no_tile_divides_keep_their_values(tmp_path, rng, body, shape
 @pytest.mark.parametrize("dtype", ["bf16", *(pytest.param(t, marks=pytest.mark.nightly) for t in ("f32", "f16"))])
 @pytest.mark.parametrize("body", ["a chain", "a softmax", "a normalisation", "several readers"], ids=lambda b: b.replace(" ", "-"))
 def test_types_of_floats_keep_their_values(tmp_path, rng, body, dtype):
-    text = after(tmp_path, rng, BODIES[body], [(300, 33)] * 2, dtype, FLOATS[dtype])
+    text = after(tmp_path, rng, BODIES[body], [(300, 330)] * 2, dtype, FLOATS[dtype])
     assert text.count("materialize_in_destination") > 0
 
 
@@ -103,8 +103,8 @@ def test_rows_of_two_dimensions_that_are_cut_keep_their_values(tmp_path, rng, ro
 
 
 def test_a_loop_of_tiles_and_a_tail_are_one_loop(tmp_path, rng):
-    text = after(tmp_path, rng, BODIES["a softmax"], [(1000, 16)])
-    assert text.count("scf.for") == 1 and "tensor<104x16xf32>" in text
+    text = after(tmp_path, rng, BODIES["a softmax"], [(1000, 160)])
+    assert text.count("scf.for") == 1 and "tensor<104x160xf32>" in text
 
 
 WINDOWS = """p = np.pad(x, ((0, 0), (2, 1), (1, 2)))
