@@ -20,7 +20,9 @@ NOT_YET = "not run yet"
 TESTS = [
     ("random", "2,000 random kernels: every stage equals NumPy, or a listed diagnostic", "random", "tests/conformance/test_random_kernels.py (200)"),
     ("kernels", "every kernel and knob form on trn1, trn2, trn3: each stage by the check, by LLVM's tools and by the hardware's rules", "kernels", "tests/kernels (compiled, a sample checked)"),
-    ("rows", "360 random transposes and 360 kernels with slices of every n-th element: every stage equals NumPy", "rows", "tests/passes/test_rows_in_other_orders_values.py (24 of each)"),
+    ("rows", "360 random kernels of each kind: transposes, slices of every n-th element, matrices with a short side, axes taken backwards, short rows, few long ones: every stage equals NumPy", "rows", "tests/passes/test_rows_in_other_orders_values.py (24 of each)"),
+    ("images", "60 rounds of random products of images and matrices: every stage equals NumPy", "images", "tests/passes/test_image_products_values.py (a few)"),
+    ("borders", "60 rounds of random borders, interiors and columns that are read along rows: every stage equals NumPy", "borders", "tests/passes/test_borders_values.py (a few)"),
     ("sbuf", "feed-forward 2048×2048×4096 and random programs: spills, what SBUF holds at each point, values", "sbuf", "tests/conformance/test_sbuf_pressure.py"),
     ("operations", "every operation, form, dtype and shape, by XLA and on every target to NISA", "operations", "tests/conformance/test_operations.py"),
     ("sim", "every NISA operation in the simulator against NumPy, 150 random programs of each kind; functions over all magnitudes; hostile programs, each stopped at its line", "sim", "tests/sim (12 of each kind)"),

@@ -265,7 +265,11 @@ static void reduce(struct pass_run *run, MlirOperation op, const struct rows *w,
 
   for (int d = 0; d < LOOPS; d++)
     loops[d] = d < (w->is_long ? 1 : 2) ? reduced.rows : reduced.columns || (reduced.rows && x->columns == 1);
-  if (reduced.rows && (reduced.columns || x->columns == 1)) { /* to one element */
+  if (reduced.rows && reduced.columns && w->is_long && x->columns > 1) { /* those of a partition, then the partitions */
+    prepare_reduce_partitions(run, op, w->to[1], 1);
+    maps[1] = ir_map(&b, LOOPS, 2, (int64_t[]){1, IR_CONST(0)});
+    loops[1] = false;
+  } else if (reduced.rows && (reduced.columns || x->columns == 1)) { /* to one element */
     int64_t zeros[STRUCTURED_LOOPS_MAX];
     const int rank = (int)mlirAffineMapGetNumResults(s->maps[1]);
     for (int r = 0; r < rank; r++)
