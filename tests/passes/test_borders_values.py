@@ -55,14 +55,7 @@ def taps(rng, name):
 @pytest.mark.parametrize("kind", [padded, inside, taps])
 def test_every_stage_computes_what_numpy_computes(kind, seed):
     rng = random.Random(f"{kind.__name__} {seed}")
-    source = HEAD + "\n\n".join(kind(rng, f"k{i}") for i in range(AT_ONCE))
-    result = compiler.compile(source, check=True, timeout=300)
-    errors = [d for d in result["diagnostics"] if d["severity"] == "error"]
-    assert not errors, f"{errors}\n{source}"
-    assert len(result["kernels"]) == AT_ONCE
-    for kernel in result["kernels"]:
-        wrong = [s["name"] for s in kernel["stages"] if s["check"]["status"] == "fail"]
-        assert not wrong, f"{kernel['name']}: {wrong[0]}\n{source}"
+    compiler.assert_equal_at_every_stage(HEAD + "\n\n".join(kind(rng, f"k{i}") for i in range(AT_ONCE)), AT_ONCE)
 
 
 def test_they_are_rewritten():
@@ -72,5 +65,5 @@ def test_they_are_rewritten():
         for seed in range(6):
             rng = random.Random(f"{kind.__name__} {seed}")
             for kernel in compiler.compile(HEAD + "\n\n".join(kind(rng, f"k{i}") for i in range(AT_ONCE)))["kernels"]:
-                said += {(kind.__name__, r["rule"]) for s in kernel["stages"] for r in s.get("remarks", [])}
+                said += {(kind.__name__, rule) for rule in compiler.rules(kernel)}
     assert min(said.count(x) for x in (("padded", "border"), ("inside", "border"), ("taps", "column-as-row"))) >= 2, said

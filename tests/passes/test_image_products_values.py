@@ -44,14 +44,7 @@ def product(rng, name):
 @pytest.mark.parametrize("seed", range(ROUNDS))
 def test_every_stage_computes_what_numpy_computes(seed):
     rng = random.Random(f"images {seed}")
-    source = HEAD + "\n\n".join(product(rng, f"k{i}") for i in range(AT_ONCE))
-    result = compiler.compile(source, check=True, timeout=300)
-    errors = [d for d in result["diagnostics"] if d["severity"] == "error"]
-    assert not errors, f"{errors}\n{source}"
-    assert len(result["kernels"]) == AT_ONCE
-    for kernel in result["kernels"]:
-        wrong = [s["name"] for s in kernel["stages"] if s["check"]["status"] == "fail"]
-        assert not wrong, f"{kernel['name']}: {wrong[0]}\n{source}"
+    compiler.assert_equal_at_every_stage(HEAD + "\n\n".join(product(rng, f"k{i}") for i in range(AT_ONCE)), AT_ONCE)
 
 
 def test_operands_are_swapped():
@@ -60,5 +53,5 @@ def test_operands_are_swapped():
     for seed in range(8):
         rng = random.Random(f"images {seed}")
         for kernel in compiler.compile(HEAD + "\n\n".join(product(rng, f"k{i}") for i in range(AT_ONCE)))["kernels"]:
-            said += {r["rule"] for s in kernel["stages"] for r in s.get("remarks", [])} & {"swap-operands"}
+            said += compiler.rules(kernel) & {"swap-operands"}
     assert len(said) >= 6, said

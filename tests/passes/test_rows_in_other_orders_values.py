@@ -125,14 +125,7 @@ def backwards(rng, name):
 @pytest.mark.parametrize("kind", [turned, combed, stripped, short, long, backwards])
 def test_every_stage_computes_what_numpy_computes(kind, seed):
     rng = random.Random(f"{kind.__name__} {seed}")
-    source = HEAD + "\n\n".join(kind(rng, f"k{i}") for i in range(AT_ONCE))
-    result = compiler.compile(source, check=True, timeout=300)
-    errors = [d for d in result["diagnostics"] if d["severity"] == "error"]
-    assert not errors, f"{errors}\n{source}"
-    assert len(result["kernels"]) == AT_ONCE
-    for kernel in result["kernels"]:
-        wrong = [s["name"] for s in kernel["stages"] if s["check"]["status"] == "fail"]
-        assert not wrong, f"{kernel['name']}: {wrong[0]}\n{source}"
+    compiler.assert_equal_at_every_stage(HEAD + "\n\n".join(kind(rng, f"k{i}") for i in range(AT_ONCE)), AT_ONCE)
 
 
 def test_they_are_rewritten():
@@ -141,6 +134,6 @@ def test_they_are_rewritten():
     for kind in (turned, combed, stripped, short, long, backwards):
         rng = random.Random(f"{kind.__name__} 0")
         for kernel in compiler.compile(HEAD + "\n\n".join(kind(rng, f"k{i}") for i in range(AT_ONCE)))["kernels"]:
-            said += {r["rule"] for s in kernel["stages"] for r in s.get("remarks", [])} & {"turn-in-rows", "interleave", "turn-in-strips", "short-rows", "long-rows", "backwards"}
+            said += compiler.rules(kernel) & {"turn-in-rows", "interleave", "turn-in-strips", "short-rows", "long-rows", "backwards"}
     assert said.count("turn-in-rows") >= AT_ONCE and min(said.count("interleave"), said.count("backwards")) >= AT_ONCE / 2, said
     assert said.count("turn-in-strips") >= AT_ONCE / 2 and said.count("short-rows") >= AT_ONCE / 2 and said.count("long-rows") >= 2, said

@@ -22,6 +22,22 @@ def is_checked(stage):
     return stage["check"]["status"] == "pass"
 
 
+def assert_equal_at_every_stage(source, n, timeout=300):
+    """The source has n kernels, none with an error, and no stage of theirs computes anything else than NumPy."""
+    result = compile(source, check=True, timeout=timeout)
+    errors = [d for d in result["diagnostics"] if d["severity"] == "error"]
+    assert not errors, f"{errors}\n{source}"
+    assert len(result["kernels"]) == n
+    for kernel in result["kernels"]:
+        wrong = [s["name"] for s in kernel["stages"] if s["check"]["status"] == "fail"]
+        assert not wrong, f"{kernel['name']}: {wrong[0]}\n{source}"
+
+
+def rules(kernel):
+    """The rules of the kernel's remarks, each once."""
+    return {r["rule"] for s in kernel["stages"] for r in s.get("remarks", [])}
+
+
 def stage(kernel, name):
     """The stage of this name, which the kernel has."""
     (found,) = (s for s in kernel["stages"] if s["name"] == name)

@@ -35,11 +35,11 @@ struct columns {
 /* A leading dimension with a fourth of the partitions, or of the rows if they are fewer, keeps the reduction as it is. */
 enum { WORTH_LEAVING = 4 };
 
-bool prepare_is_plain_sum(MlirOperation op) {
+bool prepare_is_plain(MlirOperation op, const char *name) {
   MlirBlock body = ir_body(op);
   MlirOperation first = mlirBlockGetFirstOperation(body), end = mlirBlockGetTerminator(body);
 
-  if (!ir_is(first, "arith.addf") || !mlirOperationEqual(mlirOperationGetNextInBlock(first), end) ||
+  if (!ir_is(first, name) || !mlirOperationEqual(mlirOperationGetNextInBlock(first), end) ||
       !mlirValueEqual(mlirOperationGetOperand(end, 0), ir_result(first)))
     return false;
   MlirValue x = mlirOperationGetOperand(first, 0), y = mlirOperationGetOperand(first, 1);
@@ -55,8 +55,7 @@ static bool has_knob(MlirValue v) {
   return prepare_has_knob(v);
 }
 
-/* True if the result has the loops that are not reduced, in their order; what else it has is of one element. */
-static bool keeps_order(const struct structured *s) {
+bool prepare_keeps_order(const struct structured *s) {
   int last = -1;
   for (int d = 0; d < mlirAffineMapGetNumResults(s->maps[1]); d++) {
     const int loop = structured_map_loop(s->maps[1], d);
@@ -154,10 +153,10 @@ bool prepare_columns(struct pass_run *run, MlirOperation op, struct structured *
   struct columns c;
   int64_t old[STRUCTURED_LOOPS_MAX];
 
-  if (s->n_inputs != 1 || s->n_inits != 1 || !mlirAffineMapIsIdentity(s->maps[0]) || !keeps_order(s) ||
+  if (s->n_inputs != 1 || s->n_inits != 1 || !mlirAffineMapIsIdentity(s->maps[0]) || !prepare_keeps_order(s) ||
       !read_columns(s, &c) || has_knob(result) || has_knob(mlirOperationGetOperand(op, 0)))
     return false;
-  if (!prepare_is_plain_sum(op) || !mlirTypeIsAF32(ir_value_element(result)) ||
+  if (!prepare_is_plain(op, "arith.addf") || !mlirTypeIsAF32(ir_value_element(result)) ||
       !mlirTypeIsAF32(ir_value_element(mlirOperationGetOperand(op, 0)))) {
     if (c.batch == 1 && s->n_loops > 2 && !prepare_has_op(run, op, "linalg.index"))
       flatten(run, op, s, &c);

@@ -87,26 +87,7 @@ static bool read_sum(const struct structured *s, struct diagonal *d) {
       return false;
   d->sums = s->reduction[d->first] && s->reduction[d->first + 1];
   d->keeps_rows = !s->reduction[d->first];
-  int last = -1;
-  for (int r = 0; r < mlirAffineMapGetNumResults(s->maps[1]); r++) {
-    const int loop = structured_map_loop(s->maps[1], r);
-    if (loop >= 0 && loop <= last)
-      return false;
-    last = loop >= 0 ? loop : last;
-  }
-  return true;
-}
-
-/* True if the body is a sum of integers or floats. */
-static bool is_plain_sum(MlirOperation op) {
-  MlirBlock body = ir_body(op);
-  MlirOperation first = mlirBlockGetFirstOperation(body);
-  return prepare_is_plain_sum(op) ||
-         (ir_is(first, "arith.addi") &&
-          mlirOperationEqual(mlirOperationGetNextInBlock(first), mlirBlockGetTerminator(body)) &&
-          mlirValueIsABlockArgument(mlirOperationGetOperand(first, 0)) &&
-          mlirValueIsABlockArgument(mlirOperationGetOperand(first, 1)) &&
-          !mlirValueEqual(mlirOperationGetOperand(first, 0), mlirOperationGetOperand(first, 1)));
+  return prepare_keeps_order(s);
 }
 
 static bool starts_from_zero(MlirValue init) {
@@ -119,8 +100,9 @@ static bool read_diagonal(MlirOperation op, struct diagonal *d) {
   MlirValue mask;
 
   if (!ir_is(op, "linalg.generic") || !structured_read(op, &s) || s.kind != SK_REDUCTION || s.n_inputs != 1 ||
-      s.n_inits != 1 || !mlirAffineMapIsIdentity(s.maps[0]) || !structured_has_simple_maps(&s) || !is_plain_sum(op) ||
-      prepare_has_knob(ir_result(op)) || !starts_from_zero(mlirOperationGetOperand(op, 1)))
+      s.n_inits != 1 || !mlirAffineMapIsIdentity(s.maps[0]) || !structured_has_simple_maps(&s) ||
+      !(prepare_is_plain(op, "arith.addf") || prepare_is_plain(op, "arith.addi")) || prepare_has_knob(ir_result(op)) ||
+      !starts_from_zero(mlirOperationGetOperand(op, 1)))
     return false;
   d->select = ir_defining_op(mlirOperationGetOperand(op, 0));
   if (!read_select(d->select, &mask, &d->x) || !is_argument(d->x))

@@ -217,7 +217,7 @@ static bool is_read_outside(const struct prepare_group *g, MlirValue v) {
 
 /* True if op is a sum of f32, which is a product with ones otherwise. */
 static bool is_sum(MlirOperation op, const struct structured *s) {
-  return s->kind == SK_REDUCTION && s->n_inputs == 1 && prepare_is_plain_sum(op) &&
+  return s->kind == SK_REDUCTION && s->n_inputs == 1 && prepare_is_plain(op, "arith.addf") &&
          mlirTypeIsAF32(ir_value_element(ir_result(op))) &&
          mlirTypeIsAF32(ir_value_element(mlirOperationGetOperand(op, 0)));
 }

@@ -11,6 +11,7 @@
  * result is exact: a sum of one product is that product.
  */
 #include <inttypes.h>
+#include <math.h>
 
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
@@ -96,10 +97,6 @@ static bool read_elementwise(struct pass_run *run, MlirOperation op, struct oute
 
 /* ---- the decision ------------------------------------------------------------------------------------------------------ */
 
-static double larger(double x, double y) {
-  return x > y ? x : y;
-}
-
 /* The fewest parts of a row's M that fill the partitions. */
 static int64_t parts_of(const struct outer *o) {
   int64_t p = 1;
@@ -118,10 +115,10 @@ static bool is_cheaper(struct pass_run *run, const struct outer *o, double *ns, 
   const double stored = price_transfers_ns(t, blocks, lanes * o->columns * bytes, o->columns * bytes),
                brought = o->is_product ? 0 : stored; /* the columns, for all partitions */
   const double copied = price_transfer_ns(t, rows * o->columns * bytes, o->columns * bytes);
-  *ns = larger(price_transfers_ns(t, stores, o->batch * o->rows * o->columns * bytes / stores, row * bytes),
-               price_rows_ns(t, SIM_COST_VECTOR_TENSOR, rows, row)) +
+  *ns = fmax(price_transfers_ns(t, stores, o->batch * o->rows * o->columns * bytes / stores, row * bytes),
+             price_rows_ns(t, SIM_COST_VECTOR_TENSOR, rows, row)) +
         (o->parts > 1 ? 3 : 1) * copied; /* loaded; loaded, stored for each part, and loaded again */
-  *other = larger(stored, brought);
+  *other = fmax(stored, brought);
   return *ns < *other;
 }
 

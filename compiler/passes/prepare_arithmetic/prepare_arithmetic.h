@@ -97,6 +97,8 @@ bool prepare_read_mask(MlirValue v, struct prepare_places *p, int64_t *predicate
 
 /* ---- between shapes.c and reduce.c ------------------------------------------------------------------------------- */
 
+/* The largest divisor of n that is at most `most`. */
+int64_t prepare_divisor(int64_t n, int64_t most);
 /* The largest divisor of n that is at most NISA_PARTITIONS. */
 int64_t prepare_partitions(int64_t n);
 /* The number of elements of v, a ranked tensor with known dimensions; -1: it has too many dimensions. */
@@ -110,8 +112,11 @@ void prepare_result(struct pass_run *run, MlirOperation op, const struct structu
 /* Gives every input of the generic op full rank: its dimension d is loop d, or has extent 1 (map result 0) if the
  * input lacks the loop.  Inputs with other maps (permuted, or with computed indices) do not change. */
 void prepare_inputs(struct pass_run *run, MlirOperation op);
-/* columns.c: true if the body of a reduction is out + in. */
-bool prepare_is_plain_sum(MlirOperation op);
+/* columns.c: true if the body is the operation of this name on its two arguments: of a sum "arith.addf". */
+bool prepare_is_plain(MlirOperation op, const char *name);
+/* columns.c: true if the result of a reduction of one input has the loops that are not reduced, in their order; what else it has is of one
+ * element. */
+bool prepare_keeps_order(const struct structured *s);
 /* columns.c: makes a sum over leading dimensions a matrix product with ones, if its last dimension would have to lie
  * across the partitions otherwise.  Erases op and returns true if it did.  Another reduction of this kind gets two dimensions, also
  * in s. */

@@ -84,21 +84,30 @@ int64_t prepare_cycles(int64_t rows, int64_t columns) {
   return (rows + NISA_PARTITIONS - 1) / NISA_PARTITIONS * (FIXED + columns);
 }
 
+/* Reads the leading dimensions of a reduction, and how many elements of each it reduces.  Returns false for anything else. */
+static bool read_lead(struct pass_run *run, MlirOperation op, struct structured *s, struct lead *lead,
+                      int64_t *columns) {
+  if (!reads(run, op, s) || s->kind != SK_REDUCTION)
+    return false;
+  for (int l = 0; l < s->n_loops; l++)
+    if (s->extents[l] < 1)
+      return false;
+  *lead = (struct lead){.rows = 1};
+  for (; lead->n < s->n_loops && !s->reduction[lead->n]; lead->n++)
+    lead->rows *= lead->dims[lead->n] = s->extents[lead->n];
+  *columns = 1;
+  for (int l = lead->n; l < s->n_loops; l++)
+    *columns *= s->extents[l];
+  return true;
+}
+
 /* Reads the leading dimensions of a reduction that is faster with one of them.  Returns false for anything else. */
 static bool is_seed(struct pass_run *run, MlirOperation op, struct lead *lead) {
   struct structured s;
-  int64_t columns = 1;
+  int64_t columns;
 
-  if (!reads(run, op, &s) || s.kind != SK_REDUCTION)
+  if (!read_lead(run, op, &s, lead, &columns))
     return false;
-  for (int l = 0; l < s.n_loops; l++)
-    if (s.extents[l] < 1)
-      return false;
-  *lead = (struct lead){.rows = 1};
-  for (; lead->n < s.n_loops && !s.reduction[lead->n]; lead->n++)
-    lead->rows *= lead->dims[lead->n] = s.extents[lead->n];
-  for (int l = lead->n; l < s.n_loops; l++)
-    columns *= s.extents[l];
   lead->cost = prepare_cycles(lead->rows, columns);
   lead->rejected = INT64_MAX;
   for (int l = 0; l < lead->n; l++) {
@@ -117,18 +126,11 @@ static bool is_parted_seed(struct pass_run *run, MlirOperation op, struct lead *
     ELEMENTS_MAX = 16384 /* of a partition: 64 KiB */
   };
   struct structured s;
-  int64_t columns = 1;
+  int64_t columns;
 
-  if (!reads(run, op, &s) || s.kind != SK_REDUCTION)
+  if (!read_lead(run, op, &s, lead, &columns))
     return false;
-  *lead = (struct lead){.rows = 1, .is_parted = true};
-  for (int l = 0; l < s.n_loops; l++)
-    if (s.extents[l] < 1)
-      return false;
-  for (; lead->n < s.n_loops && !s.reduction[lead->n]; lead->n++)
-    lead->rows *= lead->dims[lead->n] = s.extents[lead->n];
-  for (int l = lead->n; l < s.n_loops; l++)
-    columns *= s.extents[l];
+  lead->is_parted = true;
   const int64_t each = lead->rows / NISA_PARTITIONS;
   lead->cost = prepare_cycles(NISA_PARTITIONS, each * columns);
   lead->rejected = prepare_cycles(lead->rows, columns);

@@ -36,11 +36,15 @@ struct shape {
   int64_t dims[STRUCTURED_LOOPS_MAX];
 };
 
-int64_t prepare_partitions(int64_t n) {
-  for (int64_t p = NISA_PARTITIONS; p > 1; p--)
-    if (n % p == 0)
-      return p;
+int64_t prepare_divisor(int64_t n, int64_t most) {
+  for (int64_t d = most; d > 1; d--)
+    if (n % d == 0)
+      return d;
   return 1;
+}
+
+int64_t prepare_partitions(int64_t n) {
+  return prepare_divisor(n, NISA_PARTITIONS);
 }
 
 /* ---- changing an operation --------------------------------------------------------------------------------------- */

@@ -158,13 +158,6 @@ static int64_t bytes_of(MlirValue v) {
                                  : LONG_BYTES;
 }
 
-static int64_t largest_divisor(int64_t n, int64_t most) {
-  int64_t d = most < n ? most : n;
-  while (n % d)
-    d--;
-  return d;
-}
-
 /* Cuts the rows, or the row, in two dimensions; false if they do not fill the partitions. */
 static bool cut(struct rows *w, int64_t element_bytes) {
   w->is_long = w->rows <= FEW_ROWS;
@@ -177,7 +170,7 @@ static bool cut(struct rows *w, int64_t element_bytes) {
   }
   if (w->rows < ROWS_LEAST || w->columns * element_bytes >= LONG_BYTES)
     return false;
-  const int64_t each = largest_divisor(w->rows / partitions, ELEMENTS_MAX / w->columns);
+  const int64_t each = prepare_divisor(w->rows / partitions, ELEMENTS_MAX / w->columns);
   memcpy(w->to, (int64_t[]){w->rows / each, each, w->columns}, sizeof w->to);
   return each > 1;
 }

@@ -177,8 +177,7 @@ static bool read_strip(int rank, const int64_t *dims, const int64_t *order, int6
   const int64_t n = t->dims[t->at], narrow = t->dims[!t->at];
   int64_t most = t->batch * n / NISA_PARTITIONS;
   most = most < ELEMENTS_MAX / narrow ? most : ELEMENTS_MAX / narrow;
-  for (t->length = most < n / 2 ? most : n / 2; t->length > 1 && n % t->length; t->length--) {
-  }
+  t->length = prepare_divisor(n, most < n / 2 ? most : n / 2);
   if (t->length < 2)
     return false;
   const int64_t run = t->length * element_bytes, bytes = t->batch * n * narrow * element_bytes;

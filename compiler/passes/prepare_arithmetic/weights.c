@@ -12,6 +12,7 @@
  * and so does what other operations read as well.  A batch of products costs a transfer for each, so the cheaper way is taken.
  */
 #include <inttypes.h>
+#include <math.h>
 
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
@@ -40,21 +41,9 @@ static bool has_one_use(MlirValue v) {
   return !mlirOpOperandIsNull(first) && mlirOpOperandIsNull(mlirOpOperandGetNextUse(first));
 }
 
-/* True if the body is left * right. */
-static bool is_plain_product(MlirOperation op) {
-  MlirBlock body = ir_body(op);
-  MlirOperation first = mlirBlockGetFirstOperation(body), end = mlirBlockGetTerminator(body);
-
-  if (!ir_is(first, "arith.mulf") || !mlirOperationEqual(mlirOperationGetNextInBlock(first), end) ||
-      !mlirValueEqual(mlirOperationGetOperand(end, 0), ir_result(first)))
-    return false;
-  MlirValue x = mlirOperationGetOperand(first, 0), y = mlirOperationGetOperand(first, 1);
-  return mlirValueIsABlockArgument(x) && mlirValueIsABlockArgument(y) && !mlirValueEqual(x, y);
-}
-
 /* The sum's loops are the batch, the rows, which are summed, and the columns.  Its result has the others in their order. */
 static bool read_loops(const struct structured *s, struct weighted *w, int *first, int *end) {
-  int l = 0, last = -1;
+  int l = 0;
 
   w->batch = w->rows = w->columns = 1;
   for (; l < s->n_loops && !s->reduction[l]; l++)
@@ -63,13 +52,7 @@ static bool read_loops(const struct structured *s, struct weighted *w, int *firs
     w->rows *= s->extents[l];
   for (*end = l; l < s->n_loops && !s->reduction[l]; l++)
     w->columns *= s->extents[l];
-  for (int r = 0; r < mlirAffineMapGetNumResults(s->maps[1]); r++) {
-    const int loop = structured_map_loop(s->maps[1], r);
-    if (loop >= 0 && loop <= last)
-      return false;
-    last = loop >= 0 ? loop : last;
-  }
-  return l == s->n_loops && w->batch > 0 && w->rows > 1 && w->columns > 1;
+  return l == s->n_loops && prepare_keeps_order(s) && w->batch > 0 && w->rows > 1 && w->columns > 1;
 }
 
 /* True if operand o of the multiplication has all loops that are summed, those before them or none of these, and no others. */
@@ -100,14 +83,15 @@ static bool read_weighted(MlirOperation op, struct weighted *w) {
 
   if (!ir_is(op, "linalg.generic") || !structured_read(op, &s) || s.kind != SK_REDUCTION || s.n_inputs != 1 ||
       s.n_inits != 1 || !mlirAffineMapIsIdentity(s.maps[0]) || !structured_has_simple_maps(&s) ||
-      !prepare_is_plain_sum(op) || !is_f32(ir_result(op)) || prepare_has_knob(ir_result(op)) ||
+      !prepare_is_plain(op, "arith.addf") || !is_f32(ir_result(op)) || prepare_has_knob(ir_result(op)) ||
       !read_loops(&s, w, &first, &end))
     return false;
   MlirValue v = mlirOperationGetOperand(op, 0);
   w->multiply = ir_defining_op(v);
   if (mlirOperationIsNull(w->multiply) || !ir_is(w->multiply, "linalg.generic") || !has_one_use(v) ||
       !structured_read(w->multiply, &m) || !structured_is_elementwise(&m) || m.n_inputs != 2 || m.n_inits != 1 ||
-      !structured_has_simple_maps(&m) || !mlirAffineMapIsIdentity(m.maps[2]) || !is_plain_product(w->multiply))
+      !structured_has_simple_maps(&m) || !mlirAffineMapIsIdentity(m.maps[2]) ||
+      !prepare_is_plain(w->multiply, "arith.mulf"))
     return false;
   for (int o = 0; o < 2; o++) {
     w->x = mlirOperationGetOperand(w->multiply, 1 - o);
@@ -117,10 +101,6 @@ static bool read_weighted(MlirOperation op, struct weighted *w) {
       return prepare_elements(w->x) == w->batch * w->rows * w->columns;
   }
   return false;
-}
-
-static double larger(double x, double y) {
-  return x > y ? x : y;
 }
 
 static void multiply_weights(struct pass_run *run, MlirOperation op, const struct weighted *w, double ns,
@@ -161,7 +141,7 @@ static void try_weighted(struct pass_run *run, MlirOperation op) {
   if (!read_weighted(op, &w) || prepare_has_knob(ir_result(w.multiply)))
     return;
   const double each = price_transfers_ns(t, w.batch, w.rows * w.columns * 4, w.columns * 4),
-               product = larger(each, (double)w.batch * price_product_ns(t, 1, w.rows, w.columns, 4));
+               product = fmax(each, (double)w.batch * price_product_ns(t, 1, w.rows, w.columns, 4));
   const int64_t lanes = w.batch > 1 ? w.batch : w.rows, row = w.rows * w.columns * w.batch / lanes;
   const double other =
       price_rows_ns(t, SIM_COST_VECTOR_TENSOR, lanes, row) + price_rows_ns(t, SIM_COST_VECTOR_REDUCE, lanes, row);
@@ -293,8 +273,8 @@ static void try_column(struct pass_run *run, struct ir_ops *products, int i) {
       prepare_elements(column) != k || prepare_has_knob(column) || k < 2 || k > LONGEST || rows < NISA_PARTITIONS ||
       (!p.n_batch && (k > SHORT || rows < MANY)))
     return;
-  const double ns = larger(price_rows_ns(t, SIM_COST_GPSIMD_TENSOR, rows, k),
-                           price_rows_ns(t, SIM_COST_VECTOR_REDUCE, rows, k)),
+  const double ns = fmax(price_rows_ns(t, SIM_COST_GPSIMD_TENSOR, rows, k),
+                         price_rows_ns(t, SIM_COST_VECTOR_REDUCE, rows, k)),
                other = 2 * price_transfer_ns(t, rows * k * 4, TURNED_RUN);
   if (ns >= other)
     return;
