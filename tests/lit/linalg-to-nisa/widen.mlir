@@ -88,3 +88,27 @@ func.func @product(%x: !m, %o: !p) {
   memref.dealloc %a : !t
   return
 }
+
+// The third one begins where the first did, which is part of a larger load by then.
+// CHECK-LABEL: func.func @third
+// CHECK:       nisa.dma_copy(dst<128| 128>={{.*}} src<128| 128>={{.*}} %arg0[d0, d1])
+// CHECK:       nisa.dma_copy(dst<128| 32>={{.*}} src<128| 32>={{.*}} %arg0[d0, d1 + 32])
+// CHECK-NOT:   nisa.dma_copy
+// CHECK:       return
+func.func @third(%x: !m, %o: !t, %p: memref<128x32xf32, 3 : i32>) {
+  %a = memref.alloc() : !t
+  %h = memref.subview %x[0, 64] [128, 64] [1, 1] : !m to !h
+  memref.copy %h, %a : !h to !t
+  %b = memref.alloc() : !t
+  %l = memref.subview %x[0, 0] [128, 64] [1, 1] : !m to !l
+  memref.copy %l, %b : !l to !t
+  linalg.add ins(%a, %b : !t, !t) outs(%o : !t)
+  memref.dealloc %a : !t
+  memref.dealloc %b : !t
+  %c = memref.alloc() : memref<128x32xf32, 3 : i32>
+  %s = memref.subview %x[0, 32] [128, 32] [1, 1] : !m to memref<128x32xf32, strided<[256, 1], offset: 32>, 4 : i32>
+  memref.copy %s, %c : memref<128x32xf32, strided<[256, 1], offset: 32>, 4 : i32> to memref<128x32xf32, 3 : i32>
+  linalg.exp ins(%c : memref<128x32xf32, 3 : i32>) outs(%p : memref<128x32xf32, 3 : i32>)
+  memref.dealloc %c : memref<128x32xf32, 3 : i32>
+  return
+}
