@@ -213,12 +213,14 @@ struct machine {
   double queue[NISA_ENGINE_COUNT][2]; /* the end of the last load and store that each engine has started */
   double dma, built, computed;        /* the DMA engines; descriptors; the last that GpSimd computed */
   double last, sum;                   /* of all ends */
+  double busy;                        /* of the Tensor engine, in the first window of its clock */
   bool has_table;
 };
 
 /* Constants of the target, in ns. */
 struct times {
-  double dma_end, signal_dma, table_load, half_clock;
+  double dma_end, signal_dma, table_load;
+  double window, window_busy;      /* of the Tensor engine's clock, and how much of one brings it to its full clock */
   double delay[NISA_ENGINE_COUNT]; /* from the end of what an engine computes to what waits for it */
 };
 
@@ -231,7 +233,8 @@ static struct times times_of(enum target t) {
       .dma_end = ns_of(SIM_DMA_END, t),
       .signal_dma = ns_of(SIM_SIGNAL_DMA, t),
       .table_load = ns_of(SIM_TABLE_LOAD, t),
-      .half_clock = 2 * ns_of(SIM_TENSOR_WINDOW, t),
+      .window = ns_of(SIM_TENSOR_WINDOW, t),
+      .window_busy = ns_of(SIM_TENSOR_WINDOW, t) * (double)sim_constant(SIM_TENSOR_UP, t) / 100,
   };
   for (int e = 0; e < NISA_ENGINE_COUNT; e++)
     out.delay[e] = round_delay_ns((enum nisa_engine)e);
@@ -260,14 +263,28 @@ static void play_transfer(const struct times *t, struct machine *m, struct strai
   x->end = *queue + (x->is_load ? t->signal_dma : 0);
 }
 
+/* When a product is done that takes `work` at the full clock.  The Tensor engine has half of it in the first window of its clock, and in the
+ * second one if it was not busy for most of the first. */
+static double play_product(const struct times *t, struct machine *m, double at, double work) {
+  const double half = at + 2 * work;
+
+  if (at < t->window) {
+    m->busy += (half < t->window ? half : t->window) - at;
+    if (half <= t->window)
+      return half;
+    work -= (t->window - at) / 2;
+    at = t->window;
+  }
+  return at + (at < 2 * t->window && m->busy < t->window_busy ? 2 * work : work);
+}
+
 static void play_instruction(const struct times *t, struct machine *m, struct straight_step *x, double ready) {
   if (x->needs_table && !m->has_table) {
     m->has_table = true;
     m->free[x->engine] += t->table_load;
   }
   const double at = latest(m->free[x->engine], ready), hold = x->on[x->engine];
-  const double slow = x->engine == NISA_ENGINE_TENSOR && at < t->half_clock ? hold : 0; /* half clock */
-  m->free[x->engine] = at + hold + slow;
+  m->free[x->engine] = x->engine == NISA_ENGINE_TENSOR ? play_product(t, m, at, hold) : at + hold;
   x->end = m->free[x->engine] + t->delay[x->engine];
   if (x->engine == NISA_ENGINE_GPSIMD)
     m->computed = m->free[x->engine];

@@ -74,10 +74,13 @@ struct schedule_what {
   bool prefetches; /* and its loads come first */
   int parts;       /* 0: loops stay; otherwise they are written out, with what is long in so many parts */
   bool halves;     /* and with loads that become two, each of one half of the partitions */
+  bool warms;      /* the Tensor engine computes while the first loads are on their way */
   bool loops_changed, program_changed; /* answers */
   uint64_t orders;                     /* of all orders that were chosen, a hash: equal for equal programs */
   int steps;                           /* likewise: instructions of what was written out */
   double before, after;                /* ns of the program, for the remark; 0 if they are not known */
+  double slowed;                       /* ns that products take more because the clock is halved */
+  double warm;                         /* ns of the program with `warms` */
 };
 
 /* Looks for an order of the loop's body, or of the function's, in which a round, or the program, is shorter. */
@@ -121,9 +124,18 @@ bool schedule_can_unroll(const struct pass_run *run, MlirOperation function);
  * `halves`, and puts its loads first.  Returns the number of instructions. */
 int schedule_unroll(struct pass_run *run, MlirOperation function, int parts, bool halves);
 
+/* ---- warm.c ------------------------------------------------------------------------------------------------------- */
+
+/* True if the target's Tensor engine has a clock that depends on its work, and the module is one function with products. */
+bool schedule_can_warm(const struct pass_run *run);
+/* Puts products of zeros before the function's first operation, which bring the engine to its full clock.  Of `what` it takes the times
+ * for the remark. */
+void schedule_warm(struct pass_run *run, MlirOperation function, const struct schedule_what *what);
+
 /* ---- measure.c --------------------------------------------------------------------------------------------------- */
 
-/* Returns the simulated nanoseconds of the module.  The stages after this one change it for that.  -1: they refuse it, or it is too long. */
-double schedule_measure(const struct pass_run *run, MlirOperation module);
+/* Returns the simulated nanoseconds of the module, and in *slowed those that products after the first window of the Tensor engine's
+ * clock take because it is halved.  The stages after this one change the module for that.  -1: they refuse it, or it is too long. */
+double schedule_measure(const struct pass_run *run, MlirOperation module, double *slowed);
 
 #endif

@@ -109,6 +109,8 @@ static void apply(struct pass_run *run, struct schedule_what *what) {
     explain_form(run, functions.v[k], what, has_loops);
   }
   schedule_regions(run, run->module, what);
+  if (what->warms)
+    schedule_warm(run, functions.v[0], what);
 }
 
 /* A run of the pass on a copy of the module, which nobody sees. */
@@ -143,8 +145,8 @@ static double try(const struct pass_run *run, struct schedule_what *what, struct
   double ns = -1;
 
   apply(&quiet, what);
-  if (m && (what->parts || is_new(m, what->orders)))
-    ns = schedule_measure(&quiet, quiet.module);
+  if (m && (what->parts || what->warms || is_new(m, what->orders)))
+    ns = schedule_measure(&quiet, quiet.module, &what->slowed);
   mlirOperationDestroy(quiet.module);
   return ns;
 }
@@ -160,6 +162,7 @@ static void improve(const struct pass_run *run, struct schedule_what w, struct m
   *best = asked;
   best->before = before;
   best->after = ns;
+  best->slowed = w.slowed;
 }
 
 /* True if the only function of the module is short. */
@@ -233,32 +236,53 @@ static void improve_forms(const struct pass_run *run, struct measured *m, struct
   }
 }
 
-/* Returns what makes the simulated program shortest.  A short program is written out if that pays; otherwise the order of the program,
- * with its loads where they are needed or first, and that of the loops are tried one after the other. */
+/* Adds to *best the order of the program, with its loads where they are needed or first, and that of the loops, one after the other. */
+static void improve_orders(const struct pass_run *run, const struct schedule_what *some, struct measured *m,
+                           struct schedule_what *best) {
+  if (some->program_changed) {
+    improve(run, (struct schedule_what){.program = true}, m, best);
+    improve(run, (struct schedule_what){.program = true, .prefetches = true}, m, best);
+  }
+  if (some->loops_changed)
+    improve(run, (struct schedule_what){.program = best->program, .prefetches = best->prefetches, .loops = true}, m,
+            best);
+}
+
+/* Lets the Tensor engine be busy from the start (warm.c), if products are slow otherwise and the simulated program is shorter so. */
+static void improve_clock(const struct pass_run *run, struct schedule_what *best) {
+  struct schedule_what warm = *best;
+  struct measured m = {.n = 0};
+  const double cold = best->after;
+
+  warm.warms = true;
+  if (best->slowed * 100 < cold * SAVING_MIN)
+    return;
+  improve(run, warm, &m, best);
+  best->warm = best->after;
+  best->after = cold;
+}
+
+/* Returns what makes the simulated program shortest.  A short program is written out if that pays; otherwise orders are tried. */
 static struct schedule_what choose(const struct pass_run *run, bool unrolls) {
   struct schedule_what best = {0}, none = {0}, some = {.loops = true, .program = true};
   struct measured m = {.n = 0};
+  const bool can_warm = schedule_can_warm(run);
 
   if (ir_collect(run->arena, run->module, NULL, NULL).n > OPS_MAX)
     return none;
   (void)try(run, &some, NULL);
-  if (!some.loops_changed && !some.program_changed && !unrolls)
+  if (!some.loops_changed && !some.program_changed && !unrolls && !can_warm)
     return best;
   best.before = best.after = try(run, &none, &m);
+  best.slowed = none.slowed;
   if (best.before <= 0)
-    return none;
-  if (unrolls) {
+    return (struct schedule_what){0};
+  if (unrolls)
     improve_forms(run, &m, &best);
-    if (best.parts)
-      return best;
-  }
-  if (some.program_changed) {
-    improve(run, (struct schedule_what){.program = true}, &m, &best);
-    improve(run, (struct schedule_what){.program = true, .prefetches = true}, &m, &best);
-  }
-  if (some.loops_changed)
-    improve(run, (struct schedule_what){.program = best.program, .prefetches = best.prefetches, .loops = true}, &m,
-            &best);
+  if (!best.parts)
+    improve_orders(run, &some, &m, &best);
+  if (can_warm)
+    improve_clock(run, &best);
   return best;
 }
 
