@@ -9,6 +9,7 @@
  *     tensor_scalar(t, x, a, subtract); activation(y, t)            tensor_scalar(b, a, -1, multiply); activation(y, x, bias = b)
  *     activation(t, x, sqrt); reciprocal(y, t)                     activation(y, x, rsqrt)
  *     memset(y, 0); reduce(t, x); tensor_tensor(y, y, t, add)      reduce(y, x)
+ *     reduce(t, x, max); tensor_scalar(y, t, -1, multiply)         reduce(y, x, min, negated)
  *
  * t is f32 (of a load, of any type) and in SBUF; only the first instruction writes it and only the second reads it, with
  * the same access.  Engines compute in f32, so t was not rounded, and the result is the same without it.  With a factor or
@@ -32,6 +33,10 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "passes/linalg_to_nisa/combine.h"
+
+static bool is_f32(MlirValue buffer) {
+  return mlirTypeIsAF32(mlirShapedTypeGetElementType(mlirValueGetType(buffer)));
+}
 
 /* ---- copies ----------------------------------------------------------------------------------------------------- */
 
@@ -175,11 +180,49 @@ static bool combine_reduction(struct link *l) {
   return true;
 }
 
-/* ---- all -------------------------------------------------------------------------------------------------------- */
+/* ---- a result of a reduction that is negated -------------------------------------------------------------------- */
 
-static bool is_f32(MlirValue buffer) {
-  return mlirTypeIsAF32(mlirShapedTypeGetElementType(mlirValueGetType(buffer)));
+/* True if the link's reader writes minus the buffer, all of it, into a buffer of its own of the same type. */
+static bool is_negation(const struct link *l) {
+  const struct nisa_access *dst = &l->r.operand[0];
+  return l->r.def->kind == NISA_TENSOR_SCALAR_ARITH && l->operand == 1 && nisa_is_absent(&l->r.operand[3]) &&
+         !strcmp(nisa_text_attr(l->r.op, "op0"), "multiply") && link_is_constant(&l->r.operand[2], -1) &&
+         link_is_own_buffer(dst->base) && mlirTypeEqual(mlirValueGetType(dst->base), mlirValueGetType(l->buffer)) &&
+         mlirBlockEqual(mlirOperationGetBlock(ir_defining_op(dst->base)), mlirOperationGetBlock(l->w.op)) &&
+         ln_same_access(dst, &l->r.operand[1]) && ln_same_access(dst, &l->w.operand[0]) &&
+         ln_uses_of(dst->base).n_writers == 1;
 }
+
+/* NISA negates what a reduction reads, so minus a maximum is the minimum of what is negated. */
+static bool combine_negation(struct link *l) {
+  MlirAttribute negated = l->w.def->kind == NISA_TENSOR_REDUCE_ARITH ? ir_attr(l->w.op, "negated") : (MlirAttribute){0};
+  struct nisa_instr in = l->w;
+  MlirNamedAttribute attrs[LN_ATTRS_MAX];
+
+  if (mlirAttributeIsNull(negated) || mlirBoolAttrGetValue(negated) || !is_f32(l->buffer) || !is_negation(l) ||
+      nisa_keeps_order(l->w.op) || nisa_keeps_order(l->r.op))
+    return false;
+  const char *op = nisa_text_attr(l->w.op, "op"), *by = !strcmp(op, "max")   ? "min"
+                                                        : !strcmp(op, "min") ? "max"
+                                                        : !strcmp(op, "add") ? op
+                                                                             : NULL;
+  if (!by)
+    return false;
+  MlirValue result = l->r.operand[0].base;
+  const int n = ln_own_attrs(l->w.op, attrs);
+  for (int k = 0; k < n; k++) {
+    if (mlirIdentifierEqual(attrs[k].name, link_named(l, "op", by).name))
+      attrs[k] = link_named(l, "op", by);
+    else if (mlirAttributeEqual(attrs[k].attribute, negated))
+      attrs[k].attribute = mlirBoolAttrGet(l->run->ir->ctx, true);
+  }
+  in.operand[0].base = result;
+  mlirOperationMoveBefore(ir_defining_op(result), l->w.op);
+  link_replace_writer(l, &in, n, attrs);
+  return true;
+}
+
+/* ---- all -------------------------------------------------------------------------------------------------------- */
 
 int ln_combine_reductions(struct pass_run *run) {
   struct ir_ops reductions = ir_collect_named(run->arena, run->module, "nisa.tensor_reduce_arith");
@@ -219,7 +262,9 @@ static bool combine_any(struct link *l) {
 }
 
 int ln_combine(struct pass_run *run) {
-  return combine_each(run, combine_any);
+  const int n = combine_each(run, combine_any);
+  return n +
+         combine_each(run, combine_negation); /* the negations are what an activation's bias needs (combine_scales.c) */
 }
 
 int ln_combine_tensors(struct pass_run *run) {
