@@ -76,10 +76,26 @@ static bool multiplies_by_constant(const struct member *x) {
          !mlirAttributeIsNull(ir_constant(mlirOperationGetOperand(first, 1)));
 }
 
+/* The only member that reads the scores, if it multiplies them by a constant; -1: there is none.  Of f32: to round the keys once more
+ * loses no more than the sums of the products do. */
+static int find_scale_of_f32(const struct attention *a) {
+  int scale = -1;
+
+  for (int k = 0; k < a->n; k++)
+    for (int o = 0; o < a->member[k].s.n_inputs; o++) {
+      if (!mlirOperationEqual(ir_defining_op(mlirOperationGetOperand(a->member[k].op, o)), a->scores.op))
+        continue;
+      if (scale >= 0 || !multiplies_by_constant(&a->member[k]) ||
+          !mlirTypeIsAF32(ir_value_element(ir_result(a->member[k].op))))
+        return -1;
+      scale = k;
+    }
+  return scale;
+}
+
 /* The member that multiplies scores of the keys' own type, which is shorter than f32.  The scores were rounded to it before, so
  * that to round the keys instead loses no more. */
-static int find_scale(const struct attention *a) {
-  const MlirType keys = ir_value_element(mlirOperationGetOperand(a->scores.op, 1));
+static int find_scale_of_short(const struct attention *a, MlirType keys) {
   int n_readers = 0, scale = -1;
 
   for (int k = 0; k < a->n; k++)
@@ -95,11 +111,16 @@ static int find_scale(const struct attention *a) {
         scale = multiplies_by_constant(&a->member[k]) ? k : -1;
       }
     }
-  if (n_readers != 2 || scale < 0 || mlirTypeIsAF32(keys) ||
+  if (n_readers != 2 || scale < 0 ||
       !mlirTypeEqual(ir_value_element(mlirOperationGetOperand(a->member[scale].op, 0)), keys) ||
       !mlirTypeEqual(ir_value_element(ir_result(a->member[scale].op)), keys))
     return -1;
   return scale;
+}
+
+static int find_scale(const struct attention *a) {
+  const MlirType keys = ir_value_element(mlirOperationGetOperand(a->scores.op, 1));
+  return mlirTypeIsAF32(keys) ? find_scale_of_f32(a) : find_scale_of_short(a, keys);
 }
 
 bool attention_plan(struct pass_run *run, const struct attention *a, struct attention_plan *out) {

@@ -38,6 +38,10 @@ static bool is_f32(MlirValue buffer) {
   return mlirTypeIsAF32(mlirShapedTypeGetElementType(mlirValueGetType(buffer)));
 }
 
+static bool is_short_float(MlirType t) {
+  return mlirTypeIsABF16(t) || mlirTypeIsAF16(t);
+}
+
 /* ---- copies ----------------------------------------------------------------------------------------------------- */
 
 /* True if v exists before the writer, and nothing uses it from there to the reader. */
@@ -182,15 +186,22 @@ static bool combine_reduction(struct link *l) {
 
 /* ---- a result of a reduction that is negated -------------------------------------------------------------------- */
 
-/* True if the link's reader writes minus the buffer, all of it, into a buffer of its own of the same type. */
+/* True if the link's reader writes minus the buffer, all of it, into a buffer of its own. */
 static bool is_negation(const struct link *l) {
   const struct nisa_access *dst = &l->r.operand[0];
   return l->r.def->kind == NISA_TENSOR_SCALAR_ARITH && l->operand == 1 && nisa_is_absent(&l->r.operand[3]) &&
          !strcmp(nisa_text_attr(l->r.op, "op0"), "multiply") && link_is_constant(&l->r.operand[2], -1) &&
-         link_is_own_buffer(dst->base) && mlirTypeEqual(mlirValueGetType(dst->base), mlirValueGetType(l->buffer)) &&
+         link_is_own_buffer(dst->base) && link_is_in(dst, MEM_SBUF) && is_f32(dst->base) &&
          mlirBlockEqual(mlirOperationGetBlock(ir_defining_op(dst->base)), mlirOperationGetBlock(l->w.op)) &&
          ln_same_access(dst, &l->r.operand[1]) && ln_same_access(dst, &l->w.operand[0]) &&
          ln_uses_of(dst->base).n_writers == 1;
+}
+
+/* True if the reduction does not round: the buffer is f32, or one of the elements is the result. */
+static bool is_exact(const struct link *l, const char *op) {
+  return is_f32(l->buffer) ||
+         (strcmp(op, "add") && is_short_float(nisa_access_element(&l->w.operand[1])) &&
+          mlirTypeEqual(nisa_access_element(&l->w.operand[1]), nisa_access_element(&l->w.operand[0])));
 }
 
 /* NISA negates what a reduction reads, so minus a maximum is the minimum of what is negated. */
@@ -199,14 +210,14 @@ static bool combine_negation(struct link *l) {
   struct nisa_instr in = l->w;
   MlirNamedAttribute attrs[LN_ATTRS_MAX];
 
-  if (mlirAttributeIsNull(negated) || mlirBoolAttrGetValue(negated) || !is_f32(l->buffer) || !is_negation(l) ||
-      nisa_keeps_order(l->w.op) || nisa_keeps_order(l->r.op))
+  if (mlirAttributeIsNull(negated) || mlirBoolAttrGetValue(negated) || !is_negation(l) || nisa_keeps_order(l->w.op) ||
+      nisa_keeps_order(l->r.op))
     return false;
   const char *op = nisa_text_attr(l->w.op, "op"), *by = !strcmp(op, "max")   ? "min"
                                                         : !strcmp(op, "min") ? "max"
                                                         : !strcmp(op, "add") ? op
                                                                              : NULL;
-  if (!by)
+  if (!by || !is_exact(l, op))
     return false;
   MlirValue result = l->r.operand[0].base;
   const int n = ln_own_attrs(l->w.op, attrs);
