@@ -38,7 +38,7 @@ enum {
   TRANSFERS_MOST = 50 /* percent of a round */
 };
 static const struct overlap_taste tastes[] = {{0, 1}, {0, 0}, {400, 1}, {400, 0}, {2000, 1}, {2000, 0}};
-enum { N_TASTES = sizeof tastes / sizeof *tastes };
+static_assert(sizeof tastes / sizeof *tastes == OVERLAP_TASTES, "tastes of schedule_what");
 
 /* ---- the body ---------------------------------------------------------------------------------------------------- */
 
@@ -270,14 +270,16 @@ static struct round ordered(const struct overlap *o, const struct round *r, cons
   return out;
 }
 
-/* Tries the order of a pair of cuts.  Keeps it in *out if it is shorter. */
-static void try_cuts(struct overlap *o, const struct round *r, int a, int b, bool prefetches,
+/* Tries the orders of a pair of cuts, of one taste, 1 …, or of all.  Keeps the one that is shortest in *out if it is shorter. */
+static void try_cuts(struct overlap *o, const struct round *r, int a, int b, int taste, bool prefetches,
                      struct overlap_cuts *out) {
   struct arena *arena = o->run->arena;
 
   if (!overlap_divide(o, a, b))
     return;
-  for (int p = 0; p < N_TASTES; p++) {
+  for (int p = 0; p < OVERLAP_TASTES; p++) {
+    if (taste && p != taste - 1)
+      continue;
     int *order = arena_new_array(arena, int, (size_t)o->n_steps + 1);
     if (!overlap_order(o, r->steps.v, tastes[p], prefetches, order))
       continue;
@@ -317,12 +319,18 @@ bool overlap_choose(struct pass_run *run, MlirOperation parent, const struct rou
   if (!n_cuts && !is_program && !what->loops)
     return false;
   *out = (struct overlap_cuts){.before = before, .after = n_cuts ? before * (100 - SAVING_MIN) / 100 : before};
-  try_cuts(&o, r, 0, 0, is_program && what->prefetches, out);
+  try_cuts(&o, r, 0, 0, 0, is_program && what->prefetches, out);
   for (int i = 0; i < n_cuts; i++)
     for (int k = i + 1; k < n_cuts; k++)
-      try_cuts(&o, r, cuts[i], cuts[k], false, out);
+      try_cuts(&o, r, cuts[i], cuts[k], 0, false, out);
+  if (what->taste && out->b) {
+    struct overlap_cuts other = {.before = before, .after = before};
+    try_cuts(&o, r, out->a, out->b, what->taste, false, &other);
+    *out = other.order ? other : *out;
+  }
   what->program_changed |= is_program && out->order;
   what->loops_changed |= !is_program && !n_cuts && out->order;
+  what->overlaps |= n_cuts && out->order;
   if (is_program && what->before > 0) {
     out->before = what->before;
     out->after = what->after;

@@ -74,14 +74,17 @@ struct schedule_what {
   bool prefetches; /* and its loads come first */
   int parts;       /* 0: loops stay; otherwise they are written out, with what is long in so many parts */
   bool halves;     /* and with loads that become two, each of one half of the partitions */
-  bool warms;      /* the Tensor engine computes while the first loads are on their way */
-  bool loops_changed, program_changed; /* answers */
-  uint64_t orders;                     /* of all orders that were chosen, a hash: equal for equal programs */
-  int steps;                           /* likewise: instructions of what was written out */
-  double before, after;                /* ns of the program, for the remark; 0 if they are not known */
-  double slowed;                       /* ns that products take more because the clock is halved */
-  double warm;                         /* ns of the program with `warms` */
+  int taste; /* of which overlapping rounds get their order, 1 … OVERLAP_TASTES; 0: of the one that is estimated best */
+  bool warms;                                    /* the Tensor engine computes while the first loads are on their way */
+  bool loops_changed, program_changed, overlaps; /* answers; overlaps: rounds of a loop do */
+  uint64_t orders;                               /* of all orders that were chosen, a hash: equal for equal programs */
+  int steps;                                     /* likewise: instructions of what was written out */
+  double before, after;                          /* ns of the program, for the remark; 0 if they are not known */
+  double slowed;                                 /* ns that products take more because the clock is halved */
+  double warm;                                   /* ns of the program with `warms` */
 };
+
+enum { OVERLAP_TASTES = 6 };
 
 /* Looks for an order of the loop's body, or of the function's, in which a round, or the program, is shorter. */
 bool overlap_choose(struct pass_run *run, MlirOperation parent, const struct round *r, struct schedule_what *what,

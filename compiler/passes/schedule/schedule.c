@@ -32,7 +32,8 @@
 #include "passes/schedule/overlap.h"
 
 enum {
-  SAVING_MIN = 1, /* percent of the program */
+  SAVING_MIN = 1,  /* percent of the program */
+  LONG_NS = 50000, /* of a program in which more orders are timed */
   PARTS_MAX = 4,
   ORDERED_MAX = 32, /* instructions of a program without loops that gets another order */
   PLAYED_WRONG = 5, /* percent: a program that is played to take so much longer is not timed */
@@ -124,7 +125,7 @@ static struct pass_run quiet_copy(const struct pass_run *run) {
 
 /* The programs with loops that were measured already, by their orders. */
 struct measured {
-  uint64_t orders[4];
+  uint64_t orders[4 + OVERLAP_TASTES];
   int n;
 };
 
@@ -239,13 +240,17 @@ static void improve_forms(const struct pass_run *run, struct measured *m, struct
 /* Adds to *best the order of the program, with its loads where they are needed or first, and that of the loops, one after the other. */
 static void improve_orders(const struct pass_run *run, const struct schedule_what *some, struct measured *m,
                            struct schedule_what *best) {
+  struct schedule_what what = {.taste = best->taste, .program = true};
+
   if (some->program_changed) {
-    improve(run, (struct schedule_what){.program = true}, m, best);
-    improve(run, (struct schedule_what){.program = true, .prefetches = true}, m, best);
+    improve(run, what, m, best);
+    what.prefetches = true;
+    improve(run, what, m, best);
   }
+  what = (struct schedule_what){
+      .taste = best->taste, .program = best->program, .prefetches = best->prefetches, .loops = true};
   if (some->loops_changed)
-    improve(run, (struct schedule_what){.program = best->program, .prefetches = best->prefetches, .loops = true}, m,
-            best);
+    improve(run, what, m, best);
 }
 
 /* Lets the Tensor engine be busy from the start (warm.c), if products are slow otherwise and the simulated program is shorter so. */
@@ -258,8 +263,36 @@ static void improve_clock(const struct pass_run *run, struct schedule_what *best
   if (best->slowed * 100 < cold * SAVING_MIN)
     return;
   improve(run, warm, &m, best);
+  if (!best->warms)
+    return;
   best->warm = best->after;
   best->after = cold;
+}
+
+static double time_of(const struct schedule_what *w) {
+  return w->warms ? w->warm : w->after;
+}
+
+/* Replaces *best by the order of overlapping rounds with which the simulated program is shortest, each with what suits it.
+ * orders: of the order that was tried before. */
+static void improve_overlaps(const struct pass_run *run, const struct schedule_what *some, bool can_warm,
+                             uint64_t orders, struct schedule_what *best) {
+  struct measured m = {.n = 0};
+
+  (void)is_new(&m, orders);
+  for (int taste = 1; taste <= OVERLAP_TASTES; taste++) {
+    struct schedule_what w = {.taste = taste};
+    const double ns = try(run, &w, &m);
+    if (ns <= 0)
+      continue;
+    struct schedule_what now = {.taste = taste, .before = best->before, .after = ns, .slowed = w.slowed};
+    struct measured others = {.n = 0};
+    improve_orders(run, some, &others, &now);
+    if (can_warm)
+      improve_clock(run, &now);
+    if (time_of(&now) * 100 < time_of(best) * (100 - SAVING_MIN))
+      *best = now;
+  }
 }
 
 /* Returns what makes the simulated program shortest.  A short program is written out if that pays; otherwise orders are tried. */
@@ -271,10 +304,11 @@ static struct schedule_what choose(const struct pass_run *run, bool unrolls) {
   if (ir_collect(run->arena, run->module, NULL, NULL).n > OPS_MAX)
     return none;
   (void)try(run, &some, NULL);
-  if (!some.loops_changed && !some.program_changed && !unrolls && !can_warm)
+  if (!some.loops_changed && !some.program_changed && !some.overlaps && !unrolls && !can_warm)
     return best;
   best.before = best.after = try(run, &none, &m);
   best.slowed = none.slowed;
+  const uint64_t orders = none.orders;
   if (best.before <= 0)
     return (struct schedule_what){0};
   if (unrolls)
@@ -283,6 +317,8 @@ static struct schedule_what choose(const struct pass_run *run, bool unrolls) {
     improve_orders(run, &some, &m, &best);
   if (can_warm)
     improve_clock(run, &best);
+  if (!best.parts && some.overlaps && best.before >= LONG_NS)
+    improve_overlaps(run, &some, can_warm, orders, &best);
   return best;
 }
 
