@@ -73,7 +73,7 @@ def test_a_small_one_with_less_sbuf_computes_the_same_at_every_stage(variant, ca
         text = done
     assert min(moves(done)) > 0
     assert on_chip.walk(done).sbuf <= capacity
-    nisa = values.opt(done, "linalg-to-nisa", "print-nisa")
+    nisa = values.opt(done, f"linalg-to-nisa=sbuf-capacity={capacity}", "print-nisa")
     assert on_chip.walk(nisa).sbuf <= capacity
     compiler.stage(result["kernels"][0], "linalg-to-nisa")["text"] = nisa
     reference.assert_nisa(result["kernels"][0], inputs, want)

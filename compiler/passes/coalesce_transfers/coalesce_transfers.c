@@ -20,7 +20,8 @@
  * Before, loops of loads are exchanged if what reads them takes their parts in another order (reading_order.c).
  *
  * A loop of several short transfers and instructions becomes one of each, with the memory of all rounds (rounds.c).  At the end, a
- * loop of loads or products goes round with the one that reads what it writes (follow.c).
+ * loop of loads or products goes round with the one that reads what it writes (follow.c), and copies on the chip that are only read are read
+ * where they come from (in_place.c).
  *
  * Transposes on the Tensor engine fill a bank of PSUM before one instruction moves them out (banks.c).
  *
@@ -288,6 +289,7 @@ static enum status run_pass(struct pass_run *run) {
     pass_step(run, loops.v[k], "follow");
     coalesce_follow(run, loops.v[k]);
   }
+  coalesce_read_in_place(run);
   const struct ir_ops copies = ir_collect_named(run->arena, run->module, "nisa.dma_copy");
   for (int k = 0; k < copies.n; k++) {
     pass_step(run, copies.v[k], "load-by-rows");

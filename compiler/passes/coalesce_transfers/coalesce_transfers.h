@@ -108,6 +108,11 @@ void coalesce_follow(struct pass_run *run, MlirOperation loop);
 /* Makes the dma_copy a dma_transpose if it loads single elements whose rows lie along the partitions. */
 void coalesce_turn(struct pass_run *run, MlirOperation copy);
 
+/* ---- in_place.c: copies that only stand between ---------------------------------------------------------------------------- */
+
+/* Removes each tensor_copy for which all that read what it fills can read its source instead. */
+void coalesce_read_in_place(struct pass_run *run);
+
 /* ---- parts.c: loads that stay apart ---------------------------------------------------------------------------------- */
 
 /* Finds the buffers, before anything is merged.  They live in the arena. */

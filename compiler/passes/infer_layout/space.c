@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
 #include "base/array.h"
@@ -361,9 +362,18 @@ static bool needs_space(MlirOperation op, void *user) {
   return false;
 }
 
+/* Notes that the user put a value into HBM: then linalg-to-nisa leaves there what is there. */
+static void note_hbm(const struct pass_run *run) {
+  const struct ir_ops layouts = ir_collect_named(run->arena, run->module, "nkipy.layout");
+  for (int i = 0; i < layouts.n; i++)
+    if (layout_read(mlirOperationGetOperand(layouts.v[i], 0)).space == MEM_HBM)
+      ir_set_attr(run->module, "nkipy.keeps_hbm", mlirUnitAttrGet(run->ir->ctx));
+}
+
 void infer_spaces(struct infer *f) {
   struct spaces s = {.f = f, .done = {.arena = f->run->arena}};
 
+  note_hbm(f->run);
   for (int i = 0; i < f->n; i++)
     f->v[i].is_user_space = f->v[i].at.space != MEM_NONE;
   alias_returned(&s);

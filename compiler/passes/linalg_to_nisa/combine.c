@@ -3,6 +3,8 @@
  *     dma_copy(t, x); tensor_copy(y, t)                        ==>  dma_copy(y, x)
  *     tensor_copy(t, psum); op(y, t)                           ==>  op(y, psum)
  *     tensor_copy(t, bf16); op(y, t)                                op(y, bf16)
+ *     tensor_copy(t, x); op(y, t)                                   op(y, x)                       x in SBUF, of t's type
+ *     op(t, x); tensor_copy(y, t)                                   op(y, x)
  *     tensor_scalar(t, x, a, op0); tensor_scalar(y, t, b, op1)     tensor_scalar(y, x, a, b, op0, op1)
  *     tensor_scalar(t, x, a, op0); tensor_tensor(y, t, z, op1)     scalar_tensor_tensor(y, x, a, z, op0, op1)   (*)
  *     tensor_scalar(t, x, a, multiply, b, add); activation(y, t)   activation(y, x, scale = a, bias = b)
@@ -84,14 +86,46 @@ static bool combine_load(struct link *l) {
   return true;
 }
 
-/* True if a copy of x to f32 is exact, and an engine can read x in its place: f32 in PSUM, or shorter floats in SBUF. */
-static bool is_exact_source(const struct nisa_access *x) {
+/* True if the instruction computes element by element in f32, and rounds to any float as it writes. */
+static bool writes_any_float(const struct nisa_instr *in) {
+  switch (in->def->kind) {
+  case NISA_TENSOR_COPY:
+  case NISA_TENSOR_TENSOR_ARITH:
+  case NISA_TENSOR_SCALAR_ARITH:
+  case NISA_SCALAR_TENSOR_TENSOR:
+    return true;
+  case NISA_ACTIVATION:
+    return nisa_is_absent(&in->operand[1]);
+  default:
+    return false;
+  }
+}
+
+/* What is computed is written where the copy goes. */
+static bool combine_written(struct link *l) {
+  const struct nisa_access *to = &l->r.operand[0];
+  struct nisa_instr in = l->w;
+  MlirNamedAttribute attrs[LN_ATTRS_MAX];
+
+  if (!writes_any_float(&l->w) || l->r.def->kind != NISA_TENSOR_COPY || !link_same_tile(to, &l->r.operand[1]) ||
+      !link_is_in(to, MEM_SBUF) || !mlirTypeEqual(nisa_access_element(to), nisa_access_element(&l->w.operand[0])) ||
+      !mlirTypeIsNull(to->type) || !mlirTypeIsNull(l->w.operand[0].type) || nisa_keeps_order(l->w.op) ||
+      nisa_keeps_order(l->r.op) || !is_free_for_writer(l, to->base) || !is_known_at(l, to, l->w.op))
+    return false;
+  in.operand[0] = *to;
+  link_replace_writer(l, &in, ln_own_attrs(l->w.op, attrs), attrs);
+  return true;
+}
+
+/* True if a copy of x is exact, and an engine can read x in its place: f32 in PSUM, shorter floats in SBUF, or there what is of the type
+ * of the copy. */
+static bool is_exact_source(const struct nisa_access *x, MlirType copied) {
   if (!nisa_is_data(x))
     return false;
   MlirType t = mlirShapedTypeGetElementType(mlirValueGetType(x->base));
   return nisa_access_space(x) == MEM_PSUM
              ? mlirTypeIsAF32(t)
-             : nisa_access_space(x) == MEM_SBUF && (mlirTypeIsABF16(t) || mlirTypeIsAF16(t));
+             : nisa_access_space(x) == MEM_SBUF && (is_short_float(t) || mlirTypeEqual(t, copied));
 }
 
 static bool combine_copy(struct link *l) {
@@ -100,7 +134,8 @@ static bool combine_copy(struct link *l) {
   struct late late = {0};
   MlirNamedAttribute attrs[LN_ATTRS_MAX];
 
-  if (l->w.def->kind != NISA_TENSOR_COPY || !is_exact_source(src) || !link_same_tile(src, &l->w.operand[0]))
+  if (l->w.def->kind != NISA_TENSOR_COPY || !is_exact_source(src, nisa_access_element(&l->w.operand[0])) ||
+      !link_same_tile(src, &l->w.operand[0]))
     return false;
   if (l->r.engine != NISA_ENGINE_VECTOR && l->r.engine != NISA_ENGINE_SCALAR)
     return false;
@@ -269,7 +304,7 @@ static int combine_each(struct pass_run *run, bool (*combine)(struct link *l)) {
 }
 
 static bool combine_any(struct link *l) {
-  return combine_load(l) || (is_f32(l->buffer) && combine_copy(l)) || combine_scale(l);
+  return combine_load(l) || combine_written(l) || (is_f32(l->buffer) && combine_copy(l)) || combine_scale(l);
 }
 
 int ln_combine(struct pass_run *run) {

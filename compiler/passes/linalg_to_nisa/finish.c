@@ -112,6 +112,7 @@ void ln_convert_types(struct ln *ln) {
     }
     strip_attributes(op);
   }
+  ln->is_converted = true;
 }
 
 /* ---- what is left ----------------------------------------------------------------------------------------------- */

@@ -59,7 +59,7 @@ enum mem_space ln_space(MlirValue memref) {
 }
 
 MlirType ln_memref(struct ln *ln, MlirType element, int rank, const int64_t *dims, enum mem_space s) {
-  MlirAttribute space = ir_i32_attr(&ln->b, s);
+  MlirAttribute space = ln->is_converted ? nisa_space_attr(ln->b.ctx, s) : ir_i32_attr(&ln->b, s);
   return mlirMemRefTypeContiguousGet(element, rank, dims, space);
 }
 
@@ -424,7 +424,10 @@ static enum status lower_all(struct ln *ln) {
 
 /* The order matters: data that is loaded once is seen to be the same, moments are found before combine takes their parts
  * into other instructions, and a sum needs the activation that combine makes. */
-static int merge_instructions(struct pass_run *run) {
+static int merge_instructions(struct ln *ln, bool keeps_hbm) {
+  struct pass_run *run = ln->run;
+  if (!keeps_hbm)
+    ln_keep_on_chip(ln);
   int n = ln_reuse_loads(run);
   n += ln_widen_loads(run);
   n += ln_pass_on(run);
@@ -438,6 +441,7 @@ static int merge_instructions(struct pass_run *run) {
 static enum status run_pass(struct pass_run *run) {
   struct ln ln = {.run = run, .allocs = {.arena = run->arena}};
   ln.codes = ir_attr(run->module, "nkipy.custom_op_bodies");
+  const bool keeps_hbm = !mlirAttributeIsNull(ir_attr(run->module, "nkipy.keeps_hbm"));
   enum status st = pass_target(run, &run->target);
 
   if (!st && ir_collect(run->arena, run->module, is_affine, NULL).n)
@@ -459,7 +463,7 @@ static enum status run_pass(struct pass_run *run) {
   ir_set_attr(run->module, "nisa.target", nisa_target_attr(run->ir->ctx, run->target));
   pass_step(run, run->module, "canonicalize,cse");
   st = ir_run_pipeline(run->ir, run->module, "builtin.module(canonicalize,cse)", run->arena, run->ds);
-  const int n_merged = st ? 0 : merge_instructions(run);
+  const int n_merged = st ? 0 : merge_instructions(&ln, keeps_hbm);
   pass_step(run, run->module, "canonicalize");
   if (n_merged) /* constants that were operands may be unused now */
     st = ir_run_pipeline(run->ir, run->module, "builtin.module(canonicalize)", run->arena, run->ds);

@@ -33,6 +33,7 @@ struct ln {
   MlirAttribute codes;              /* of custom ops; may be null */
   struct arena scratch;             /* for the views of op */
   uint64_t said[NISA_ENGINE_COUNT]; /* of op: for each engine the kinds of instructions that a remark names, as bits */
+  bool is_converted;                /* memory spaces are #nisa.mem already */
   int n_identities;
   struct ln_identity identity[LN_IDENTITIES_MAX];
 };
@@ -42,6 +43,7 @@ enum status ln_fail(struct ln *ln, const char *fmt, ...) PRINTF(2, 3);
 /* The memory of a memref; MEM_HBM if it has none.  Memory spaces are integers until the end of the pass. */
 enum mem_space ln_space(MlirValue memref);
 enum mem_space ln_type_space(MlirType memref);
+/* As memory spaces are at the time. */
 MlirType ln_memref(struct ln *ln, MlirType element, int rank, const int64_t *dims, enum mem_space s);
 /* The buffer that NISA operations use for v: v itself unless another buffer replaces it. */
 MlirValue ln_buffer(struct ln *ln, MlirValue v);
@@ -201,6 +203,12 @@ enum status ln_move(struct ln_walk *w, const struct ln_view *dst, const struct l
 /* transpose.c: dst = src for two views of the same loops: each has those on its partitions that the other has not.
  * ln_can_transpose: both are in SBUF and of a type that the tensor engine passes through. */
 bool ln_passes_through(MlirType element);
+/* The access to the first rows and columns of a matrix. */
+struct nisa_access ln_matrix(MlirContext ctx, MlirValue base, int64_t rows, int64_t columns);
+/* The identity matrix of this type in the function of ln->op, of all partitions; it is released before the function returns. */
+MlirValue ln_identity(struct ln *ln, MlirType element);
+/* Emits psum = src transposed, where src has so many rows. */
+void ln_emit_turn(struct ln *ln, const struct nisa_access *psum, const struct nisa_access *src, int64_t rows);
 bool ln_can_transpose(const struct ln_view *dst, const struct ln_view *src);
 enum status ln_transpose(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src);
 /* Returns in *out a view in SBUF with the elements of src and the partitions `par`: src itself if it is such a view,
@@ -234,6 +242,8 @@ int ln_reuse_loads(struct pass_run *run);
 int ln_sum_along(struct pass_run *run);
 /* combine_turns.c: lets several readers read what is transposed in PSUM.  Returns how many buffers. */
 int ln_combine_turns(struct pass_run *run);
+/* keep.c: buffers in HBM that each partition only uses for itself are in SBUF instead. */
+void ln_keep_on_chip(struct ln *ln);
 /* widen.c: loads of neighbouring columns become one.  Returns how many it saves. */
 int ln_widen_loads(struct pass_run *run);
 /* The bytes of SBUF per partition that longer lives of buffers may take, all together. */

@@ -25,10 +25,16 @@ bool ln_can_transpose(const struct ln_view *dst, const struct ln_view *src) {
 
 /* ---- the identity matrix ---------------------------------------------------------------------------------------- */
 
-/* Rows and columns of a square matrix in SBUF: an instruction's access to the first n of each. */
+struct nisa_access ln_matrix(MlirContext ctx, MlirValue base, int64_t rows, int64_t columns) {
+  return (struct nisa_access){.base = base,
+                              .map = mlirAffineMapMultiDimIdentityGet(ctx, 2),
+                              .n_dims = 2,
+                              .tile = {rows, columns},
+                              .par_dims = 1};
+}
+
 static struct nisa_access square(MlirContext ctx, MlirValue base, int64_t n) {
-  return (struct nisa_access){
-      .base = base, .map = mlirAffineMapMultiDimIdentityGet(ctx, 2), .n_dims = 2, .tile = {n, n}, .par_dims = 1};
+  return ln_matrix(ctx, base, n, n);
 }
 
 static MlirValue new_square(struct ln *ln, MlirType element) {
@@ -64,8 +70,7 @@ static MlirOperation function_of(MlirOperation op) {
   return op;
 }
 
-/* The identity matrix of this type in the function of ln->op; it is released before the function returns. */
-static MlirValue identity_of(struct ln *ln, MlirType element) {
+MlirValue ln_identity(struct ln *ln, MlirType element) {
   MlirOperation function = function_of(ln->op);
   for (int k = 0; k < ln->n_identities; k++)
     if (mlirOperationEqual(ln->identity[k].function, function) && mlirTypeEqual(ln->identity[k].element, element))
@@ -86,12 +91,24 @@ static MlirValue identity_of(struct ln *ln, MlirType element) {
 
 /* ---- the product ------------------------------------------------------------------------------------------------ */
 
+void ln_emit_turn(struct ln *ln, const struct nisa_access *psum, const struct nisa_access *src, int64_t rows) {
+  struct nisa_access x[NISA_OPERANDS_MAX] = {*psum, *src};
+  const struct ln_attr attrs[] = {{"is_transpose", ln_bool(ln, true)},
+                                  {"perf_opt", ln_text(ln, "none_")},
+                                  {"psum_zero_region", ln_text(ln, "size2048")},
+                                  {NULL, {NULL}}};
+
+  x[2] = ln_matrix(ln->b.ctx, ln_identity(ln, nisa_access_element(src)), rows, rows);
+  x[3] = x[4] = ln_scalar(ir_index(&ln->b, 0));
+  ln_emit(ln, NISA_MATMUL, NISA_ENGINE_TENSOR, x, attrs);
+}
+
 enum status ln_transpose(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src) {
   struct ln *ln = w->ln;
   const ln_atoms atoms = ln_view_atoms(dst), rows = ln_partition_atoms(dst), columns = atoms & ~rows;
   const struct ln_view *psum = ln_temp(w, src->element, MEM_PSUM, rows, atoms);
   struct ln_shape to = ln_shape_of(w, rows, atoms), from = ln_shape_of(w, columns, atoms);
-  struct nisa_access x[NISA_OPERANDS_MAX] = {{.n_dims = 0}};
+  struct nisa_access x[2];
   assert(ln_can_transpose(dst, src) && mlirTypeEqual(dst->element, src->element));
 
   enum status st = ln_access(w, psum, &to, &x[0]);
@@ -99,18 +116,12 @@ enum status ln_transpose(struct ln_walk *w, const struct ln_view *dst, const str
     st = ln_access(w, src, &from, &x[1]);
   if (st)
     return st;
-  x[2] = square(ln->b.ctx, identity_of(ln, src->element), ln_extent(w, columns));
-  x[3] = x[4] = ln_scalar(ir_index(&ln->b, 0));
-  const struct ln_attr attrs[] = {{"is_transpose", ln_bool(ln, true)},
-                                  {"perf_opt", ln_text(ln, "none_")},
-                                  {"psum_zero_region", ln_text(ln, "size2048")},
-                                  {NULL, {NULL}}};
   struct remark *r = pass_remark(ln->run, ln->op, RULE_TRANSPOSE_ON_TENSOR, "transposed on the tensor engine");
   const int64_t each = nisa_element_bytes(src->element), across = ln_extent(w, rows), along = ln_extent(w, columns);
   price_chosen(r, price_transpose_ns(ln->run->target, across, along, each));
   price_instead(r, "DMA", price_transfer_ns(ln->run->target, across * along * each, each),
                 "a transfer takes about 2 us to start and moves single elements");
-  ln_emit(ln, NISA_MATMUL, NISA_ENGINE_TENSOR, x, attrs);
+  ln_emit_turn(ln, &x[0], &x[1], ln_extent(w, columns));
   st = ln_move(w, dst, psum, false);
   ln_release(ln, psum);
   return st;
