@@ -78,29 +78,15 @@ static bool read_copy(struct in_place *p, MlirOperation op) {
   return true;
 }
 
-/* The index of `v` in x, which it joins; -1: there are too many. */
-static int index_of(struct nisa_access *x, MlirValue v) {
-  for (int k = 0; k < x->n_indices; k++)
-    if (mlirValueEqual(x->indices[k], v))
-      return k;
-  if (x->n_indices == NISA_RANK_MAX)
-    return -1;
-  x->indices[x->n_indices] = v;
-  return x->n_indices++;
-}
-
-/* to += by * from; the symbols of `from` are those of `x`, the ones of `to` those of `out`. */
+/* to += by * from, an index of x; `to` is one of `out`, whose indices are those from `first` on. */
 static bool add(struct nisa_index *to, int64_t by, const struct nisa_index *from, const struct nisa_access *x,
-                struct nisa_access *out) {
+                int first, struct nisa_access *out) {
   to->constant += by * from->constant;
   for (int d = 0; d < NISA_TILE_MAX; d++)
     to->dim[d] += by * from->dim[d];
-  for (int k = 0; k < x->n_indices; k++) {
-    const int sym = from->sym[k] ? index_of(out, x->indices[k]) : 0;
-    if (sym < 0)
+  for (int k = 0; k < x->n_indices; k++)
+    if (from->sym[k] && !coalesce_add_index(out, first, to->sym, x->indices[k], by * from->sym[k]))
       return false;
-    to->sym[sym] += by * from->sym[k];
-  }
   return true;
 }
 
@@ -116,15 +102,16 @@ static bool compose(const struct in_place *p, const struct nisa_access *x, struc
   out->n_indices = 0;
   for (int r = 0; r < p->rank; r++) {
     struct nisa_index i = {0}, own = p->index[r];
+    const int first = out->n_indices;
     for (int d = 0; d < NISA_TILE_MAX; d++)
       own.dim[d] = 0;
-    if (!add(&i, 1, &own, src, out))
+    if (!add(&i, 1, &own, src, first, out))
       return false;
     for (int q = 0; q < rank; q++) {
       struct nisa_index at;
       if (p->dim[q] < 0 || !p->index[r].dim[p->dim[q]])
         continue;
-      if (!nisa_access_index(x, q, &at) || !add(&i, p->index[r].dim[p->dim[q]], &at, x, out))
+      if (!nisa_access_index(x, q, &at) || !add(&i, p->index[r].dim[p->dim[q]], &at, x, first, out))
         return false;
     }
     results[r] = coalesce_index_expr(ctx, out, &i);

@@ -83,8 +83,8 @@ static void insert_dim(const struct repeated *r, struct nisa_access *x, struct s
   x->par_dims += at < x->par_dims;
 }
 
-static bool add_index(struct nisa_access *x, int64_t *sym, MlirValue v, int64_t factor) {
-  int k = 0;
+bool coalesce_add_index(struct nisa_access *x, int first, int64_t *sym, MlirValue v, int64_t factor) {
+  int k = first;
   while (k < x->n_indices && !mlirValueEqual(x->indices[k], v))
     k++;
   if (k == NISA_RANK_MAX)
@@ -126,11 +126,13 @@ bool coalesce_make_side(const struct repeated *r, struct nisa_access *x, struct 
     struct nisa_index *i = &s->index[d];
     memset(i->sym, 0, sizeof i->sym);
     i->constant = s->at[d].of.constant;
+    const int first = x->n_indices;
     const int64_t per_part = s->at[d].per_counter * r->step * r->rounds;
-    if (per_part && r->rounds < r->trips && !add_index(x, i->sym, r->counter, per_part))
+    if (per_part && r->rounds < r->trips && !coalesce_add_index(x, first, i->sym, r->counter, per_part))
       return false;
     for (int k = 0; k < s->at[d].of.n; k++)
-      if (s->at[d].of.term[k].factor && !add_index(x, i->sym, s->at[d].of.term[k].v, s->at[d].of.term[k].factor))
+      if (s->at[d].of.term[k].factor &&
+          !coalesce_add_index(x, first, i->sym, s->at[d].of.term[k].v, s->at[d].of.term[k].factor))
         return false;
   }
   for (int d = 0; d < s->rank; d++)

@@ -14,6 +14,7 @@
  * Runs at the end of linalg-to-nisa, before everything that merges instructions.  Linear in the uses of buffers in HBM.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
@@ -187,17 +188,6 @@ static MlirValue allocate(struct kept *k) {
   return ir_result(made);
 }
 
-/* The number of v among the indices of x, which it joins if it is new; -1: there are too many. */
-static int index_of(struct nisa_access *x, MlirValue v) {
-  for (int k = 0; k < x->n_indices; k++)
-    if (mlirValueEqual(x->indices[k], v))
-      return k;
-  if (x->n_indices == NISA_RANK_MAX)
-    return -1;
-  x->indices[x->n_indices] = v;
-  return x->n_indices++;
-}
-
 /* The same elements in the buffer on the chip; false if they need too many indices. */
 static bool access_on_chip(const struct kept *k, const struct nisa_access *x, const struct visit *v, MlirValue buffer,
                            struct nisa_access *out) {
@@ -210,12 +200,9 @@ static bool access_on_chip(const struct kept *k, const struct nisa_access *x, co
   out->n_indices = 0;
   if (k->tiles > 1) {
     at[rank].constant = v->tile.constant;
-    for (int t = 0; t < v->tile.n; t++) {
-      const int sym = index_of(out, v->tile.term[t].v);
-      if (sym < 0)
+    for (int t = 0; t < v->tile.n; t++)
+      if (!coalesce_add_index(out, 0, at[rank].sym, v->tile.term[t].v, v->tile.term[t].factor))
         return false;
-      at[rank].sym[sym] += v->tile.term[t].factor;
-    }
     rank++;
   }
   for (int d = 0; d < k->rank; d++) {
@@ -224,14 +211,11 @@ static bool access_on_chip(const struct kept *k, const struct nisa_access *x, co
       continue;
     (void)nisa_access_index(x, d, &was);
     at[rank] = was;
-    for (int s = 0; s < NISA_RANK_MAX; s++)
-      at[rank].sym[s] = 0;
-    for (int s = 0; s < x->n_indices; s++) {
-      const int sym = was.sym[s] ? index_of(out, x->indices[s]) : 0;
-      if (sym < 0)
+    memset(at[rank].sym, 0, sizeof at[rank].sym);
+    const int first = out->n_indices;
+    for (int s = 0; s < x->n_indices; s++)
+      if (was.sym[s] && !coalesce_add_index(out, first, at[rank].sym, x->indices[s], was.sym[s]))
         return false;
-      at[rank].sym[sym] += was.sym[s];
-    }
     rank++;
   }
   if (rank == 1)
