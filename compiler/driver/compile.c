@@ -301,6 +301,7 @@ static enum status run_all(struct run *r, struct arena *arena) {
   r->ir->places = ir_places_new(arena);
   diags_init(&r->diags, arena);
   sources_init(&r->sources, arena, job->filename);
+  buf_init(&r->told.json, FRAME_MAX);
   enum status st = compile_send_start(r);
   compile_read_patterns(r);
   if (!st)
@@ -319,6 +320,7 @@ static enum status run_all(struct run *r, struct arena *arena) {
     st = compile_send_end(r, started_us);
   r->ir->places = outer;
   compile_end_turns(r);
+  buf_clear(&r->told.json);
   arena_clear(arena);
   return st ? st : r->has_failed ? ST_INPUT : ST_OK;
 }

@@ -76,7 +76,7 @@ enum status compile_send_stage_frame(struct run *r, struct buf *stage, const cha
 enum status compile_send_stage(struct run *r, const struct stage *s, int kernel) {
   struct buf b;
   buf_init(&b, FRAME_MAX);
-  stage_put_frame(&b, s, kernel, &r->sources);
+  stage_put_frame(&b, s, kernel, &r->sources, &r->told);
   return compile_send_stage_frame(r, &b, s->def->name);
 }
 

@@ -35,6 +35,7 @@ struct run {
   void *user;
   struct arena *arena;
   struct sources sources;
+  struct stage_told told; /* of the last stage that was sent */
   struct diags diags;
   int n_diags_sent;
   struct trace_kernel *traced; /* the kernel to compile; NULL: the job's source */

@@ -434,7 +434,24 @@ static void put_pass(struct buf *b, const struct stage_def *def) {
     json_put_field_str(b, "by_hand", hands[def->hand]);
 }
 
-void stage_put_frame(struct buf *b, const struct stage *s, int kernel, struct sources *sources) {
+/* Appends what the frame says of the text, operations and lines. */
+static void put_text(struct buf *b, const struct stage *s, struct sources *sources, struct stage_told *told) {
+  if (told->text != s->text) {
+    buf_clear(&told->json);
+    put_op_counts(&told->json, s);
+    json_put_key(&told->json, "text");
+    json_put_string(&told->json, s->text, s->text_len);
+    put_lines(&told->json, s, sources);
+    told->text = s->text;
+  }
+  json_put_comma(b);
+  if (buf_status(&told->json))
+    (void)buf_reserve(b, b->max + 1); /* the frame fails like a part of it */
+  buf_append(b, buf_text(&told->json), told->json.len);
+}
+
+void stage_put_frame(struct buf *b, const struct stage *s, int kernel, struct sources *sources,
+                     struct stage_told *told) {
   assert(s->text && kernel >= 0);
   buf_printf(b, "{\"frame\":\"stage\",\"kernel\":%d,\"stage\":{", kernel);
   json_put_field_int(b, "index", s->index);
@@ -448,10 +465,7 @@ void stage_put_frame(struct buf *b, const struct stage *s, int kernel, struct so
   if (s->edit)
     json_put_field_str(b, "edit", s->edit == EDIT_HERE ? "here" : "earlier");
   json_put_field_int(b, "time_us", s->time_us);
-  put_op_counts(b, s);
-  json_put_key(b, "text");
-  json_put_string(b, s->text, s->text_len);
-  put_lines(b, s, sources);
+  put_text(b, s, sources, told);
   put_from(b, s);
   put_remarks(b, s, sources);
   put_grid(b, s);

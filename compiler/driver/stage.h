@@ -72,8 +72,17 @@ struct stage_printed {
 MUST_USE enum status stage_print(const struct stage_def *def, const struct stage_program *program, struct buf *text,
                                  struct arena *a, struct stage_printed *out, struct error *err);
 
-/* Appends the "stage" frame of kernel number `kernel`, and numbers the places that it refers to in `sources`. */
-void stage_put_frame(struct buf *b, const struct stage *s, int kernel, struct sources *sources);
+/* What the frame of a stage says of its text.  Most passes leave the program as it is, and their stage has the text of the stage
+ * before, at the same address; then this is not made again.  It starts with a buf_init of json. */
+struct stage_told {
+  const char *text;
+  struct buf json;
+};
+
+/* Appends the "stage" frame of kernel number `kernel`, and numbers the places that it refers to in `sources`.  told: of the frame
+ * before this one, and then of this one. */
+void stage_put_frame(struct buf *b, const struct stage *s, int kernel, struct sources *sources,
+                     struct stage_told *told);
 /* Appends the members file, line, col, end_line and end_col to an open object. */
 void stage_put_range(struct buf *b, const struct src_range *r);
 /* Appends the frame of a diagnostic; kernel -1: it belongs to no kernel. */

@@ -2,8 +2,10 @@
 #include "passes/lib/straight.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/array.h"
+#include "base/buf.h"
 #include "base/index.h"
 #include "base/table.h"
 #include "ir/query.h"
@@ -355,8 +357,35 @@ static double descend(struct straight *s, bool computes) {
   return best;
 }
 
+/* ---- what was chosen before --------------------------------------------------------------------------------------- */
+
+/* The stages after a program was timed choose for it again, and find the same: what the choice depends on, and the engines. */
+struct chosen {
+  struct buf key;
+  enum nisa_engine engines[STRAIGHT_MAX];
+};
+enum { CHOSEN_KEPT = 4, KEY_MAX = 1 << 20 };
+
+/* Writes all that a choice depends on; what the engines take to start a transfer follows from its descriptors. */
+static void put_key(struct buf *key, const struct straight *s, bool computes) {
+  buf_printf(key, "%d %d", (int)s->target, computes);
+  for (int k = 0; k < s->n; k++) {
+    const struct straight_step *x = &s->steps[k];
+    const int64_t of[] = {x->engine, x->is_transfer, x->is_load, x->needs_table, x->descriptors, x->n_waits};
+    buf_append(key, of, sizeof of);
+    buf_append(key, x->on, sizeof x->on);
+    buf_append(key, &x->work, sizeof x->work);
+    buf_append(key, &x->supply, sizeof x->supply);
+    buf_append(key, s->waits + x->first_wait, (size_t)x->n_waits * sizeof *s->waits);
+  }
+}
+
+static bool is_same(const struct buf *x, const struct buf *y) {
+  return x->len == y->len && !memcmp(buf_text(x), buf_text(y), x->len);
+}
+
 /* Descends from how it is, and from where one engine starts all loads and another one all stores. */
-static double choose(struct straight *s, bool computes) {
+static void search(struct straight *s, bool computes) {
   static const enum nisa_engine starts[][2] = {{NISA_ENGINE_SYNC, NISA_ENGINE_SCALAR},
                                                {NISA_ENGINE_SYNC, NISA_ENGINE_GPSIMD}};
   enum nisa_engine first[STRAIGHT_MAX], chosen[STRAIGHT_MAX] = {NISA_ENGINE_NONE};
@@ -382,6 +411,30 @@ static double choose(struct straight *s, bool computes) {
   }
   for (int k = 0; k < s->n; k++)
     s->steps[k].engine = chosen[k];
+}
+
+static double choose(struct straight *s, bool computes) {
+  static _Thread_local struct chosen kept[CHOSEN_KEPT];
+  static _Thread_local int next;
+  struct buf key;
+
+  buf_init(&key, KEY_MAX);
+  put_key(&key, s, computes);
+  int k = 0;
+  while (k < CHOSEN_KEPT && !is_same(&kept[k].key, &key))
+    k++;
+  if (k < CHOSEN_KEPT && key.len) {
+    for (int i = 0; i < s->n; i++)
+      s->steps[i].engine = kept[k].engines[i];
+    buf_clear(&key);
+    return straight_play(s);
+  }
+  search(s, computes);
+  buf_clear(&kept[next].key);
+  kept[next].key = key;
+  for (int i = 0; i < s->n; i++)
+    kept[next].engines[i] = s->steps[i].engine;
+  next = (next + 1) % CHOSEN_KEPT;
   return straight_play(s);
 }
 

@@ -75,7 +75,8 @@ struct schedule_what {
   int parts;       /* 0: loops stay; otherwise they are written out, with what is long in so many parts */
   bool halves;     /* and with loads that become two, each of one half of the partitions */
   int taste; /* of which overlapping rounds get their order, 1 … OVERLAP_TASTES; 0: of the one that is estimated best */
-  bool warms;                                    /* the Tensor engine computes while the first loads are on their way */
+  bool warms;          /* the Tensor engine computes while the first loads are on their way */
+  bool is_written_out; /* the module has no loops any more: it is a copy in which they were written out */
   bool loops_changed, program_changed, overlaps; /* answers; overlaps: rounds of a loop do */
   uint64_t orders;                               /* of all orders that were chosen, a hash: equal for equal programs */
   int steps;                                     /* likewise: instructions of what was written out */
@@ -123,9 +124,11 @@ void schedule_erase_if_unused(MlirOperation op);
 
 /* True if the function is so short that its loops may be written out. */
 bool schedule_can_unroll(const struct pass_run *run, MlirOperation function);
-/* Writes out all loops of such a function, divides what is long into `parts`, 1, 2 or 4, and loads into halves of the partitions if
+/* Writes out all loops of such a function. */
+void schedule_unroll(struct pass_run *run, MlirOperation function);
+/* Divides what is long in a function that was written out into `parts`, 1, 2 or 4, and loads into halves of the partitions if
  * `halves`, and puts its loads first.  Returns the number of instructions. */
-int schedule_unroll(struct pass_run *run, MlirOperation function, int parts, bool halves);
+int schedule_divide(struct pass_run *run, MlirOperation function, int parts, bool halves);
 
 /* ---- warm.c ------------------------------------------------------------------------------------------------------- */
 

@@ -106,7 +106,9 @@ static void apply(struct pass_run *run, struct schedule_what *what) {
   const struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
   for (int k = 0; what->parts && k < functions.n; k++) {
     const bool has_loops = ir_collect_named(run->arena, functions.v[k], "scf.for").n > 0;
-    what->steps = schedule_unroll(run, functions.v[k], what->parts, what->halves);
+    if (!what->is_written_out)
+      schedule_unroll(run, functions.v[k]);
+    what->steps = schedule_divide(run, functions.v[k], what->parts, what->halves);
     explain_form(run, functions.v[k], what, has_loops);
   }
   schedule_regions(run, run->module, what);
@@ -152,18 +154,21 @@ static double try(const struct pass_run *run, struct schedule_what *what, struct
   return ns;
 }
 
-/* Adds to *best what makes the simulated program shorter by a hundredth at least. */
-static void improve(const struct pass_run *run, struct schedule_what w, struct measured *m,
-                    struct schedule_what *best) {
-  const struct schedule_what asked = w;
-  const double ns = try(run, &w, m);
+/* Notes in *best what makes the simulated program so short, if that is shorter by a hundredth at least. */
+static void note(struct schedule_what *best, struct schedule_what what, double ns, double slowed) {
   if (ns <= 0 || ns * 100 >= best->after * (100 - SAVING_MIN))
     return;
-  const double before = best->before;
-  *best = asked;
-  best->before = before;
-  best->after = ns;
-  best->slowed = w.slowed;
+  what.before = best->before;
+  what.after = ns;
+  what.slowed = slowed;
+  *best = what;
+}
+
+static void improve(const struct pass_run *run, struct schedule_what what, struct measured *m,
+                    struct schedule_what *best) {
+  struct schedule_what now = what;
+  const double ns = try(run, &now, m);
+  note(best, what, ns, now.slowed);
 }
 
 /* True if the only function of the module is short. */
@@ -172,69 +177,83 @@ static bool can_unroll(const struct pass_run *run) {
   return functions.n == 1 && !mlirBlockIsNull(ir_body(functions.v[0])) && schedule_can_unroll(run, functions.v[0]);
 }
 
-/* Returns when a copy of the program without loops ends, as it is played (lib/straight.h); -1 if it is not.  Sets what->steps. */
-static double estimate(const struct pass_run *run, struct schedule_what *what) {
-  struct pass_run quiet = quiet_copy(run);
+/* Returns when the program without loops ends, as it is played (lib/straight.h); -1 if it is not. */
+static double play(const struct pass_run *run) {
+  const struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
   struct straight s;
-  double ns = -1;
-
-  apply(&quiet, what);
-  const struct ir_ops functions = ir_collect_named(run->arena, quiet.module, "func.func");
-  if (straight_read(run->arena, ir_body(functions.v[0]), run->target, &s)) {
-    balance_offer(&s);
-    ns = straight_choose(&s);
-  }
-  mlirOperationDestroy(quiet.module);
-  return ns;
+  if (!straight_read(run->arena, ir_body(functions.v[0]), run->target, &s))
+    return -1;
+  balance_offer(&s);
+  return straight_choose(&s);
 }
 
-/* A form in which the program is written out, and what it takes as it is played. */
+/* A form in which the program is written out, what it takes as it is played, and a copy of the module that has it; null: none. */
 struct form {
   struct schedule_what what;
   double ns;
+  MlirOperation module;
 };
 
-/* Keeps this form if it is shorter.  Returns its instructions. */
-static int try_form(const struct pass_run *run, struct schedule_what what, struct form *best) {
-  struct schedule_what now = what;
-  const double ns = estimate(run, &now);
+static void clear_module(MlirOperation module) {
+  if (!mlirOperationIsNull(module))
+    mlirOperationDestroy(module);
+}
 
-  if (ns > 0 && (best->ns < 0 || ns * 100 < best->ns * (100 - SAVING_MIN)))
-    *best = (struct form){what, ns};
+/* Keeps this form of the program, whose loops are written out, if it is shorter.  Returns its instructions. */
+static int try_form(const struct pass_run *flat, struct schedule_what what, struct form *best) {
+  struct pass_run quiet = quiet_copy(flat);
+  struct schedule_what now = what;
+
+  now.is_written_out = true;
+  apply(&quiet, &now);
+  const double ns = play(&quiet);
+  if (ns > 0 && (best->ns < 0 || ns * 100 < best->ns * (100 - SAVING_MIN))) {
+    clear_module(best->module);
+    *best = (struct form){what, ns, quiet.module};
+  } else {
+    mlirOperationDestroy(quiet.module);
+  }
   return now.steps;
 }
 
 /* Finds how the program is written out best: with what is long in one part or more, and loads whole or in halves; and in best[1] in
  * another order. */
-static void write_out(const struct pass_run *run, struct form best[2]) {
-  int steps = try_form(run, (struct schedule_what){.parts = 1}, &best[0]);
+static void find_forms(const struct pass_run *flat, struct form best[2]) {
+  int steps = try_form(flat, (struct schedule_what){.parts = 1}, &best[0]);
 
   if (steps <= ORDERED_MAX) {
-    (void)try_form(run, (struct schedule_what){.parts = 1, .program = true}, &best[1]);
-    (void)try_form(run, (struct schedule_what){.parts = 1, .halves = true}, &best[0]);
-    (void)try_form(run, (struct schedule_what){.parts = 1, .halves = true, .program = true}, &best[1]);
+    (void)try_form(flat, (struct schedule_what){.parts = 1, .program = true}, &best[1]);
+    (void)try_form(flat, (struct schedule_what){.parts = 1, .halves = true}, &best[0]);
+    (void)try_form(flat, (struct schedule_what){.parts = 1, .halves = true, .program = true}, &best[1]);
   }
   for (int parts = 2; parts <= PARTS_MAX; parts *= 2) {
     const int was = steps;
     const double before = best[0].ns;
-    steps = try_form(run, (struct schedule_what){.parts = parts}, &best[0]);
+    steps = try_form(flat, (struct schedule_what){.parts = parts}, &best[0]);
     if (steps == was || best[0].ns == before)
       break;
   }
 }
 
 /* Adds to *best the form that makes the simulated program shortest; a form is timed if it is played to take little longer. */
-static void improve_forms(const struct pass_run *run, struct measured *m, struct schedule_what *best) {
+static void improve_forms(const struct pass_run *run, struct schedule_what *best) {
   struct form forms[2] = {{.ns = -1}, {.ns = -1}};
+  struct pass_run flat = quiet_copy(run); /* every form begins with this copy, whose loops are written out once */
   const double before = best->after;
 
-  write_out(run, forms);
+  schedule_unroll(&flat, ir_collect_named(run->arena, flat.module, "func.func").v[0]);
+  find_forms(&flat, forms);
   for (int k = 0; k < 2; k++) {
     const double other = forms[1 - k].ns;
     if (forms[k].ns > 0 && forms[k].ns * 100 < before * (100 + PLAYED_WRONG) &&
-        (other < 0 || forms[k].ns * 100 < other * (100 + PLAYED_WRONG)))
-      improve(run, forms[k].what, m, best);
+        (other < 0 || forms[k].ns * 100 < other * (100 + PLAYED_WRONG))) {
+      double slowed = 0;
+      const double ns = schedule_measure(run, forms[k].module, &slowed);
+      note(best, forms[k].what, ns, slowed);
+    }
+    clear_module(forms[k].module);
   }
+  mlirOperationDestroy(flat.module);
 }
 
 /* Adds to *best the order of the program, with its loads where they are needed or first, and that of the loops, one after the other. */
@@ -312,7 +331,7 @@ static struct schedule_what choose(const struct pass_run *run, bool unrolls) {
   if (best.before <= 0)
     return (struct schedule_what){0};
   if (unrolls)
-    improve_forms(run, &m, &best);
+    improve_forms(run, &best);
   if (!best.parts)
     improve_orders(run, &some, &m, &best);
   if (can_warm)

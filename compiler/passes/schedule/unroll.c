@@ -344,13 +344,16 @@ bool schedule_can_unroll(const struct pass_run *run, MlirOperation function) {
          !has_state(run, function);
 }
 
-int schedule_unroll(struct pass_run *run, MlirOperation function, int parts, bool halves) {
+void schedule_unroll(struct pass_run *run, MlirOperation function) {
   const struct ir_ops loops = ir_collect_named(run->arena, function, "scf.for");
   for (int k = loops.n - 1; k >= 0; k--) {
     pass_step(run, loops.v[k], "unroll");
     write_out(run, loops.v[k]);
   }
   fold_all(run, function);
+}
+
+int schedule_divide(struct pass_run *run, MlirOperation function, int parts, bool halves) {
   for (; parts > 1; parts /= 2) {
     const struct ir_ops ops = ir_collect(run->arena, function, is_instruction, NULL);
     for (int k = 0; ops.n <= DIVIDED_MAX && k < ops.n; k++)
