@@ -79,7 +79,7 @@ PyObject *values_npz_array(struct trace_program *program, const char *name, enum
 static bool fits_param(const struct kparam *p, PyObject *a, struct trace_program *program) {
   PyArrayObject *x = (PyArrayObject *)a;
   char want[DIMS_TEXT_MAX], have[DIMS_TEXT_MAX];
-  if (PyArray_NDIM(x) == p->rank && memcmp(PyArray_DIMS(x), p->dims, (size_t)p->rank * sizeof *p->dims) == 0)
+  if (PyArray_NDIM(x) == p->rank && hlo_dims_equal(p->rank, PyArray_DIMS(x), p->dims))
     return true;
   diag_add(program->ds, DS_ERROR, DG_BAD_INPUTS, NULL, "the array \"%s\" has shape %s; the kernel was traced with %s",
            p->name, dims_text(PyArray_NDIM(x), PyArray_DIMS(x), have), dims_text(p->rank, p->dims, want));
@@ -235,7 +235,7 @@ static bool store_result(struct trace_kernel *tk, int i, PyObject *o, enum preci
   if (!c)
     return false;
   PyArrayObject *x = (PyArrayObject *)c;
-  bool ok = PyArray_NDIM(x) == rank && memcmp(PyArray_DIMS(x), want->shape.dims, (size_t)rank * sizeof(int64_t)) == 0;
+  bool ok = PyArray_NDIM(x) == rank && hlo_dims_equal(rank, PyArray_DIMS(x), want->shape.dims);
   if (ok)
     store(tk->program, c, hlo_shape_array(tk->program->a, t, want->shape.rank, want->shape.dims), out);
   else
