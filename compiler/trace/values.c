@@ -17,6 +17,7 @@
 #include "trace/operand.h"
 #include "trace/program.h"
 #include "trace/refuse.h"
+#include "trace/ties.h"
 
 /* ---- inputs --------------------------------------------------------------------------------------------------- */
 
@@ -394,19 +395,20 @@ static enum status run_kernel(struct trace_kernel *tk, const struct trace_array 
   const struct program_kernel *k = &program->kernels[tk->index];
   PyObject **arrays = arena_new_array(program->a, PyObject *, (size_t)k->n_params), *r = NULL;
   enum status st = ST_OK;
-  bool ok = true;
   program_enter(program, ds);
   program->is_rerun = true;
   PyObject *numpy = PyImport_ImportModule("numpy"), *old = quiet_errors(numpy);
+  bool ok = ties_begin();
   for (int i = 0; i < k->n_params; i++)
     arrays[i] = NULL;
-  if (precision == ROUNDED)
+  if (ok && precision == ROUNDED)
     ok = begin_rounding(seed);
   for (int i = 0; ok && i < k->n_params; i++)
     ok = (arrays[i] = wrap_input(&in[i], tk->inputs[i].is_complex, precision, copies || writes_parameter(tk, i)));
   if (ok && old)
     r = call_with_arrays(tk, k, arrays, seed, text);
   ok = r && store_results(tk, r, arrays, precision, out);
+  ties_end();
   restore_errors(numpy, old);
   if (!ok)
     st = program_exception(program, ds);
