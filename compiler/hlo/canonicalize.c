@@ -10,7 +10,6 @@
  * transpose-folding handles that without moving data.  Both passes run before the algebraic simplifier, which removes
  * transposes and reshapes that change nothing.  Linear.
  */
-#include <string.h>
 
 #include "hlo/infer.h"
 #include "hlo/passes.h"
@@ -34,7 +33,7 @@ static struct hlo_instr *permute(struct arena *a, struct hlo_instr *before, stru
 
 static struct hlo_instr *regroup(struct arena *a, struct hlo_instr *before, struct hlo_instr *x, int rank,
                                  const int64_t *dims) {
-  if (rank == x->shape.rank && (!rank || !memcmp(dims, x->shape.dims, (size_t)rank * sizeof *dims)))
+  if (rank == x->shape.rank && hlo_dims_equal(rank, dims, x->shape.dims))
     return x;
   struct hlo_instr *r = hlo_insert(before, HLO_RESHAPE, NULL, hlo_shape_array(a, x->shape.dtype, rank, dims), 1, &x);
   hlo_rewrite_inherit_places(r, before);

@@ -106,8 +106,17 @@ struct hlo_shape hlo_shape_dup(struct arena *a, const struct hlo_shape *s) {
   return (struct hlo_shape){.dtype = DT_TUPLE, .n_elems = s->n_elems, .elems = elems};
 }
 
+bool hlo_dims_equal(int rank, const int64_t *x, const int64_t *y) {
+  return rank == 0 || memcmp(x, y, (size_t)rank * sizeof *x) == 0;
+}
+
+void hlo_dims_copy(int rank, int64_t *to, const int64_t *from) {
+  if (rank)
+    memcpy(to, from, (size_t)rank * sizeof *to);
+}
+
 bool hlo_shape_same_dims(const struct hlo_shape *x, const struct hlo_shape *y) {
-  return x->rank == y->rank && (!x->rank || !memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims));
+  return x->rank == y->rank && hlo_dims_equal(x->rank, x->dims, y->dims);
 }
 
 bool hlo_shape_equal(const struct hlo_shape *x, const struct hlo_shape *y) {

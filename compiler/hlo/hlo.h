@@ -59,6 +59,9 @@ struct hlo_shape {
 struct hlo_shape hlo_shape_array(struct arena *a, enum dtype t, int rank, const int64_t *dims); /* copies dims */
 struct hlo_shape hlo_shape_dup(struct arena *a, const struct hlo_shape *s);                     /* a deep copy */
 bool hlo_shape_equal(const struct hlo_shape *x, const struct hlo_shape *y);
+/* Compare and copy the dims of shapes and of NumPy's arrays, which may be NULL if rank is 0. */
+bool hlo_dims_equal(int rank, const int64_t *x, const int64_t *y);
+void hlo_dims_copy(int rank, int64_t *to, const int64_t *from);
 bool hlo_shape_same_dims(const struct hlo_shape *x, const struct hlo_shape *y); /* dtype aside */
 int64_t hlo_shape_elements(const struct hlo_shape *s); /* product of dims; 1 for rank 0; -1 on overflow */
 /* "f32[128,256]" or "(f32[2], s32[])", in the arena. */

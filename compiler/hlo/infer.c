@@ -180,8 +180,7 @@ static enum status infer_bitcast_convert(struct arena *a, const struct hlo_instr
   int64_t dims[HLO_RANK_MAX + 1];
   int rank = x->rank;
   bool fits = from && to && (i->shape.dtype == DT_BOOL) == (x->dtype == DT_BOOL);
-  if (x->rank)
-    memcpy(dims, x->dims, (size_t)x->rank * sizeof *dims);
+  hlo_dims_copy(x->rank, dims, x->dims);
   if (fits && from > to)
     dims[rank++] = (int64_t)(from / to);
   else if (fits && from < to)

@@ -1,8 +1,6 @@
 /* infer_shape: shape rules of instructions that give elements another shape, or take some of them. */
 #include "hlo/infer.h"
 
-#include <string.h>
-
 #define REFUSE(...) return fail(err, ST_INPUT, __VA_ARGS__)
 #define TEXT(x) hlo_shape_text(a, &(x)->shape)
 #define OP(i, k) ((i)->operands[k])
@@ -99,7 +97,7 @@ enum status hlo_infer_concatenate(struct arena *a, const struct hlo_instr *i, st
     REFUSE("concatenate: dimension %s of %s does not exist", hlo_infer_ints_text(a, i->attrs->dimensions),
            hlo_shape_text(a, s));
   int64_t at = i->attrs->dimensions.v[0];
-  memcpy(dims, s->dims, (size_t)s->rank * sizeof *dims);
+  hlo_dims_copy(s->rank, dims, s->dims);
   for (int n = 1; n < i->n_operands; n++) {
     const struct hlo_shape *t = &OP(i, n)->shape;
     bool fits = t->dtype == s->dtype && t->rank == s->rank;

@@ -35,6 +35,8 @@
  */
 #include <string.h>
 
+#include "nisa/nisa.h"
+#include "passes/lib/access.h"
 #include "passes/lib/buffers.h"
 #include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
@@ -393,7 +395,15 @@ static bool compute_in_place(struct pass_run *run, MlirOperation copy) {
 
 /* ---- the pass -------------------------------------------------------------------------------------------------- */
 
-static bool visit(struct pass_run *run, MlirOperation copy, MlirOperation *back) {
+/* True if no engine starts at the first partition of v. */
+static bool starts_between(MlirValue v) {
+  struct access a;
+
+  return memrefs_space(v) == MEM_SBUF && access_read(v, &a) && a.rank > 0 &&
+         !access_starts_well(&a.at[0], a.size[0], NISA_PARTITIONS, a.size[0]);
+}
+
+static bool visit(struct pass_run *run, MlirOperation copy, bool has_partitions, MlirOperation *back) {
   MlirValue from = mlirOperationGetOperand(copy, 0), to = mlirOperationGetOperand(copy, 1);
 
   if (memrefs_space(from) == MEM_NONE || !same_memory(from, to))
@@ -405,7 +415,7 @@ static bool visit(struct pass_run *run, MlirOperation copy, MlirOperation *back)
     mlirOperationDestroy(copy);
     return true;
   }
-  if (is_reshaped(from) || is_reshaped(to))
+  if (is_reshaped(from) || is_reshaped(to) || (has_partitions && (starts_between(from) || starts_between(to))))
     return false;
   return rename_copy(run, copy, back) || compute_in_place(run, copy);
 }
@@ -420,7 +430,7 @@ static void erase_unused_views(struct pass_run *run) {
     }
 }
 
-void memrefs_drop_copies(struct pass_run *run) {
+void memrefs_drop_copies(struct pass_run *run, bool has_partitions) {
   struct ir_ops copies = ir_collect_named(run->arena, run->module, "memref.copy");
   bool again;
 
@@ -431,7 +441,7 @@ void memrefs_drop_copies(struct pass_run *run) {
       if (mlirOperationIsNull(copies.v[k]))
         continue;
       pass_step(run, copies.v[k], "drop-copy");
-      if (!visit(run, copies.v[k], &back))
+      if (!visit(run, copies.v[k], has_partitions, &back))
         continue;
       again = true;
       copies.v[k] = (MlirOperation){NULL};
@@ -444,7 +454,7 @@ void memrefs_drop_copies(struct pass_run *run) {
 }
 
 static enum status run_pass(struct pass_run *run) {
-  memrefs_drop_copies(run);
+  memrefs_drop_copies(run, false);
   return ST_OK;
 }
 

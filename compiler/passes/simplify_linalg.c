@@ -16,7 +16,8 @@
  * 3. A generic that adds, subtracts, multiplies, divides or takes the maximum or minimum of two values of its own shape
  *    becomes linalg.add and so on.  Its maps must be the identity in each dimension (nkigen does not check their
  *    order); the operands are in the order of the body.
- * 4. Remaining copies within one memory are removed, as in eliminate-same-memspace-copy.
+ * 4. Remaining copies within one memory are removed, as in eliminate-same-memspace-copy, but for those that legalize-layout made
+ *    because no engine starts at the partition of the other side.
  *
  * Gathers are not changed here: legalize-layout keeps their tables in DRAM.  Linear in operations.
  */
@@ -241,7 +242,7 @@ static enum status run_pass(struct pass_run *run) {
     pass_step(run, ops.v[k], "name-operation");
     name_generic(run, ops.v[k]);
   }
-  memrefs_drop_copies(run);
+  memrefs_drop_copies(run, true);
   return ST_OK;
 }
 

@@ -295,7 +295,7 @@ static bool store_in_tensor(PyObject *out, PyObject *r) {
 static PyObject *store_in_array(PyObject *out, PyObject *r) {
   const struct tensor *t = (struct tensor *)r;
   PyArrayObject *a = (PyArrayObject *)out;
-  if (PyArray_NDIM(a) != t->rank || memcmp(PyArray_DIMS(a), t->dims, (size_t)t->rank * sizeof *t->dims) != 0)
+  if (PyArray_NDIM(a) != t->rank || !hlo_dims_equal(t->rank, PyArray_DIMS(a), t->dims))
     return trace_refuse(DG_SHAPE_MISMATCH, "start the accumulator with the result's shape",
                         "the result of an in-place operation does not have the array's shape");
   const enum dtype have = dtype_narrow(dtype_from_num(PyArray_TYPE(a)));

@@ -51,7 +51,7 @@ static enum status take(struct arena *a, const char *path, PyObject *o, const st
   PyArrayObject *x = (PyArrayObject *)o;
   if (!PyArray_Check(o))
     return refuse_file(a, ds, path, "it does not hold arrays");
-  if (PyArray_NDIM(x) != s->rank || memcmp(PyArray_DIMS(x), s->dims, (size_t)s->rank * sizeof *s->dims)) {
+  if (PyArray_NDIM(x) != s->rank || !hlo_dims_equal(s->rank, PyArray_DIMS(x), s->dims)) {
     diag_add(ds, DS_ERROR, DG_BAD_INPUTS, NULL, "%s: the array for %s has shape %s; the program takes %s", path,
              want->name, dims_text(PyArray_NDIM(x), PyArray_DIMS(x), have), dims_text(s->rank, s->dims, needs));
     return ST_INPUT;

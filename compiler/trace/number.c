@@ -5,8 +5,6 @@
  */
 #include "trace/number.h"
 
-#include <string.h>
-
 #include "trace/args.h"
 #include "trace/loop.h"
 #include "trace/ops.h"
@@ -96,7 +94,7 @@ PyObject *number_compare(PyObject *x, PyObject *y, int comparison) {
  * not become larger. */
 static bool fits_in_place(const struct tensor *t, const struct tensor *result) {
   char a[DIMS_TEXT_MAX], b[DIMS_TEXT_MAX];
-  if (result->rank != t->rank || memcmp(result->dims, t->dims, (size_t)t->rank * sizeof *t->dims) != 0) {
+  if (result->rank != t->rank || !hlo_dims_equal(t->rank, result->dims, t->dims)) {
     trace_refuse(DG_SHAPE_MISMATCH, "write x = x + y to let the shape change",
                  "non-broadcastable output operand with shape %s doesn't match the broadcast shape %s",
                  dims_text(t->rank, t->dims, a), dims_text(result->rank, result->dims, b));

@@ -358,7 +358,7 @@ bool operand_broadcast_named(int n, const struct operand *xs, int *rank, int64_t
 
 /* A reshape removes the dimensions that change; the broadcast adds them with the new size. */
 hlo_val val_broadcast(struct tracer *tr, hlo_val v, int rank, const int64_t *dims) {
-  if (!v || (v->shape.rank == rank && memcmp(v->shape.dims, dims, (size_t)rank * sizeof *dims) == 0))
+  if (!v || (v->shape.rank == rank && hlo_dims_equal(rank, v->shape.dims, dims)))
     return v;
   int64_t kept[HLO_RANK_MAX], place[HLO_RANK_MAX];
   int n = 0, lead = rank - v->shape.rank;

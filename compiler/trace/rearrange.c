@@ -258,7 +258,7 @@ static hlo_val boundary(struct tracer *tr, PyObject *o, const struct hlo_shape *
   hlo_val v = operand_alone(tr, o);
   if (!v || v->shape.rank)
     return v;
-  memcpy(dims, s->dims, (size_t)s->rank * sizeof *dims);
+  hlo_dims_copy(s->rank, dims, s->dims);
   dims[axis] = 1;
   return val_broadcast(tr, v, s->rank, dims);
 }

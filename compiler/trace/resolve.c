@@ -120,7 +120,7 @@ static bool add_array(struct trace_program *program, struct program_kernel *k, c
     Py_XDECREF(d);
     return false;
   }
-  memcpy(p->dims, PyArray_DIMS(a), (size_t)p->rank * sizeof *p->dims);
+  hlo_dims_copy(p->rank, p->dims, PyArray_DIMS(a));
   narrow_param(program, k, p, t);
   return true;
 }
@@ -293,7 +293,7 @@ static bool read_spec(struct trace_program *program, struct program_kernel *k, c
     Py_XDECREF(r);
   } else {
     p->rank = n;
-    memcpy(p->dims, dims, (size_t)n * sizeof *dims);
+    hlo_dims_copy(n, p->dims, dims);
     narrow_param(program, k, p, t);
   }
   Py_XDECREF(shape);
@@ -385,7 +385,7 @@ static bool from_request(struct trace_program *program, struct program_kernel *k
       return false;
     }
     p->rank = in->shape.rank;
-    memcpy(p->dims, in->shape.dims, (size_t)p->rank * sizeof *p->dims);
+    hlo_dims_copy(p->rank, p->dims, in->shape.dims);
     narrow_param(program, k, p, in->shape.dtype);
   }
   return order_params(program, k) && make_call(program, k, s);

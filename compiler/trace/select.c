@@ -1,5 +1,4 @@
 /* select: where, take, and functions like zeros_like. */
-#include <string.h>
 
 #include "trace/args.h"
 #include "trace/compose.h"
@@ -152,7 +151,7 @@ PyObject *op_full_like(struct tracer *tr, const struct op_def *op, PyObject *arg
   hlo_val v = NULL;
   xs[1] = (struct operand){.rank = rank, .dims = dims};
   if (operand_broadcast(2, xs, &n, both)) {
-    if (n != rank || memcmp(both, dims, (size_t)n * sizeof *dims) != 0)
+    if (n != rank || !hlo_dims_equal(n, both, dims))
       trace_refuse(DG_SHAPE_MISMATCH, NULL, "full_like: the fill value does not broadcast to the shape");
     else
       v = operand_at(tr, &xs[0], t, rank, dims);

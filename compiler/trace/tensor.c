@@ -25,7 +25,7 @@ void tensor_set(struct tensor *t, hlo_val v) {
   t->v = v;
   t->rank = v->shape.rank;
   t->dtype = v->shape.dtype;
-  memcpy(t->dims, v->shape.dims, (size_t)t->rank * sizeof *t->dims);
+  hlo_dims_copy(t->rank, t->dims, v->shape.dims);
   t->version++;
 }
 

@@ -17,6 +17,7 @@
 #include "trace/operand.h"
 #include "trace/program.h"
 #include "trace/refuse.h"
+#include "trace/ties.h"
 
 /* ---- inputs --------------------------------------------------------------------------------------------------- */
 
@@ -79,7 +80,7 @@ PyObject *values_npz_array(struct trace_program *program, const char *name, enum
 static bool fits_param(const struct kparam *p, PyObject *a, struct trace_program *program) {
   PyArrayObject *x = (PyArrayObject *)a;
   char want[DIMS_TEXT_MAX], have[DIMS_TEXT_MAX];
-  if (PyArray_NDIM(x) == p->rank && memcmp(PyArray_DIMS(x), p->dims, (size_t)p->rank * sizeof *p->dims) == 0)
+  if (PyArray_NDIM(x) == p->rank && hlo_dims_equal(p->rank, PyArray_DIMS(x), p->dims))
     return true;
   diag_add(program->ds, DS_ERROR, DG_BAD_INPUTS, NULL, "the array \"%s\" has shape %s; the kernel was traced with %s",
            p->name, dims_text(PyArray_NDIM(x), PyArray_DIMS(x), have), dims_text(p->rank, p->dims, want));
@@ -235,7 +236,7 @@ static bool store_result(struct trace_kernel *tk, int i, PyObject *o, enum preci
   if (!c)
     return false;
   PyArrayObject *x = (PyArrayObject *)c;
-  bool ok = PyArray_NDIM(x) == rank && memcmp(PyArray_DIMS(x), want->shape.dims, (size_t)rank * sizeof(int64_t)) == 0;
+  bool ok = PyArray_NDIM(x) == rank && hlo_dims_equal(rank, PyArray_DIMS(x), want->shape.dims);
   if (ok)
     store(tk->program, c, hlo_shape_array(tk->program->a, t, want->shape.rank, want->shape.dims), out);
   else
@@ -394,19 +395,20 @@ static enum status run_kernel(struct trace_kernel *tk, const struct trace_array 
   const struct program_kernel *k = &program->kernels[tk->index];
   PyObject **arrays = arena_new_array(program->a, PyObject *, (size_t)k->n_params), *r = NULL;
   enum status st = ST_OK;
-  bool ok = true;
   program_enter(program, ds);
   program->is_rerun = true;
   PyObject *numpy = PyImport_ImportModule("numpy"), *old = quiet_errors(numpy);
+  bool ok = ties_begin();
   for (int i = 0; i < k->n_params; i++)
     arrays[i] = NULL;
-  if (precision == ROUNDED)
+  if (ok && precision == ROUNDED)
     ok = begin_rounding(seed);
   for (int i = 0; ok && i < k->n_params; i++)
     ok = (arrays[i] = wrap_input(&in[i], tk->inputs[i].is_complex, precision, copies || writes_parameter(tk, i)));
   if (ok && old)
     r = call_with_arrays(tk, k, arrays, seed, text);
   ok = r && store_results(tk, r, arrays, precision, out);
+  ties_end();
   restore_errors(numpy, old);
   if (!ok)
     st = program_exception(program, ds);

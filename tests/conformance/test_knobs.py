@@ -76,6 +76,26 @@ def test_a_tile_along_partition_dim_may_have_more_rows_than_there_are_partitions
           f"return {result}", shape)
 
 
+@pytest.mark.parametrize("first, z, second", [
+    (".tile_op(tile_size=[128, 512])", "np.log(y)", ".layout(partition_dim=1)"),
+    (".layout(partition_dim=1)", "np.log(y) + x", ".tile_op(tile_size=[64, 256])"),
+    (".tile_op(tile_size=[256, 128]).layout(partition_dim=1)", "y.T", ".layout(partition_dim=1)"),
+    (".tile_op(tile_size=[64, 512]).layout(mem_space='Sbuf')", "(y + 1.0) * x", ".layout(partition_dim=1)"),
+])
+def test_two_knobs_whose_values_share_tiles_are_both_obeyed(first, z, second):
+    """A partition_dim does not spread to a value whose own tile is longer than the partitions there, and the other way round."""
+    k, diagnostics = right(f"y = np.exp(np.abs(x)); knob.knob(y){first}; z = {z}; knob.knob(z){second}; return z", (256, 512))
+    assert diagnostics == []
+
+
+@pytest.mark.parametrize("second", [".tile_op(tile_size=[128, 512]).layout(partition_dim=1)", ".tile_op(tile_size=[256, 64])"])
+def test_of_two_knobs_the_one_that_cannot_be_obeyed_is_refused(second):
+    result = compiler.compile(kernel(f"y = np.exp(x); knob.knob(y).tile_op(tile_size=[128, 512]); z = np.log(y); knob.knob(z){second}; return z",
+                                     (256, 512)))
+    (d,) = result["diagnostics"]
+    assert (d["code"], d["range"]["line"]) == ("bad-knob", 8)
+
+
 def test_partition_dim_of_a_matmul_warns_at_the_knob():
     k, diagnostics = right("p = x @ y; knob.knob(p).layout(mem_space='Sbuf', partition_dim=1); return np.exp(p)", (256, 128), (128, 512))
     (d,) = diagnostics

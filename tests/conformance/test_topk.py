@@ -81,3 +81,29 @@ def test_a_nan_is_left_out_of_long_rows_and_the_remark_says_so():
         np.testing.assert_array_equal(got, want)
     said = [r["text"] for s in kernel["stages"] for r in s.get("remarks", []) if r.get("rule") == "topk"]
     assert said and "a NaN in a row is left out" in said[0]
+
+
+@pytest.mark.parametrize("expression", [
+    "np.argsort(p, axis=1)", "p.argsort(axis=0)[::-1]", "np.argsort(p)[:, -5:]", "np.argsort(p, 1, None)", "p.argsort(1, kind='stable')",
+    "np.argsort(p.astype(np.int32), axis=1)", "np.take_along_axis(x, np.argsort(p, axis=1), axis=1)",
+])
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_an_argsort_that_leaves_the_places_of_equal_elements_open_is_compared_with_a_stable_one(expression, dtype):
+    text = HEAD + f"@trace(input_specs=[((30, 64), {dtype!r})])\ndef k(x):\n    p = np.floor(x * 3)\n    return {expression}\n"
+    compiler.assert_equal_at_every_stage(text, 1)
+
+
+def test_numpy_sorts_as_ever_after_a_check():
+    """The method of ndarray that the check replaces is back: it is NumPy's own."""
+    text = HEAD + """before = np.ndarray.argsort
+@trace(input_specs=[((4, 64), "f32")])
+def k(x):
+    if isinstance(x, np.ndarray):
+        assert np.ndarray.argsort is not before
+    return np.argsort(np.floor(x))
+@trace(input_specs=[((4, 64), "f32")])
+def after(x):
+    assert isinstance(x, np.ndarray) or np.ndarray.argsort is before
+    return x + 1
+"""
+    compiler.assert_equal_at_every_stage(text, 2)

@@ -60,6 +60,14 @@ static enum status read_part(struct infer *f, struct tiled *t) {
   return ST_OK;
 }
 
+/* Returns the tile size that the user gives for a loop of this operation; 0 if there is none. */
+static int64_t own_tile(const struct tiled *t, int loop) {
+  const int d = infer_dim(t, t->s.n_inputs, loop);
+  if (t->at.n_loop == t->s.n_loops)
+    return t->at.loop[loop];
+  return d >= 0 && t->at.n_tile == t->rank ? t->at.tile[d] : 0;
+}
+
 /* Gives the neighbour `to` the partition loop of `from`.  Operand o of `to` is the same value as operand p of
  * `from`. */
 static enum status spread(struct infer *f, const struct tiled *from, int p, struct tiled *to, int o, bool *is_new) {
@@ -75,6 +83,16 @@ static enum status spread(struct infer *f, const struct tiled *from, int p, stru
       pass_remark(f->run, to->op, RULE_PARTITION_CHANGES,
                   "partition_dim changes here: the knobs at %s and %s differ, data is laid out anew",
                   infer_place(f, from->part_knob), infer_place(f, to->part_knob));
+    }
+    return ST_OK;
+  }
+  if (own_tile(to, loop) > NISA_PARTITIONS) { /* two knobs: each is obeyed where it is */
+    if (!mlirOperationIsNull(from->part_knob) && !to->is_boundary) {
+      to->is_boundary = true;
+      pass_remark(f->run, to->op, RULE_PARTITION_CHANGES,
+                  "the partition_dim at %s ends here: this tile of %lld is longer than the %d partitions, data is laid "
+                  "out anew",
+                  infer_place(f, from->part_knob), (long long)own_tile(to, loop), NISA_PARTITIONS);
     }
     return ST_OK;
   }
@@ -296,6 +314,8 @@ static void limit_transpose(struct infer *f, const struct tiled *t) {
   const int last = t->rank - 1, was_last = last < 0 ? -1 : infer_dim(t, 1, infer_loop(t, 0, last));
   int across = 0;
 
+  if (t->at.partition_dim > 0) /* canonicalize-partition-dim puts it first */
+    limit(f, t, infer_result_loop(t, t->at.partition_dim), NISA_PARTITIONS, NISA_PARTITIONS);
   if (turns_matrices(t) && !t->at.n_loop && !t->at.n_tile) {
     for (int d = 0; d < t->rank; d++)
       limit(f, t, infer_result_loop(t, d), INT64_MAX, d < t->rank - 2 ? 1 : TRANSPOSE_TILE_MAX);

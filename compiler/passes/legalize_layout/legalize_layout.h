@@ -58,12 +58,19 @@ bool tiled_is_movement(const struct tiled_op *t);
 /* Returns the loop that goes over the partitions of operand o, -1 if there is none, -2 if the operand is not on
  * chip. */
 int legal_partition_loop(const struct legalize *g, const struct tiled_op *t, int o);
+/* Finds the parts into which op is cut: cut[l] iterations of loop l, all of them if no operand's blocks cut it. */
+void legal_cuts(const struct legalize *g, const struct tiled_op *t, int64_t *cut);
 /* Makes op work on the physical buffers, in a nest of loops over blocks if it spans several. */
 void legal_rewrite(struct legalize *g, MlirOperation op);
 
 /* Cuts op, which tiled_read understands, into parts of length cut[l] along loop l and a remainder.  Drops loops of
  * extent 1 while more than two are left, but keeps loop `partition` (-1: none). */
 void legal_split(struct pass_run *run, MlirOperation op, const int64_t *cut, int partition);
+
+/* True if an engine computes op; DMA moves what is only moved. */
+bool legal_needs_engine(const struct tiled_op *t);
+/* True if a dimension of operand o goes over the loop. */
+bool legal_indexes(const struct tiled_op *t, int o, int loop);
 
 /* ---- DRAM operands (stage.c) ----------------------------------------------------------------------------------- */
 
@@ -79,9 +86,9 @@ bool legal_spread(const struct legalize *g, MlirOperation op);
 /* Moves copies and broadcasts from buffers that a loop does not write before that loop, if SBUF has room (hoist.c).
  * Returns true if any was moved. */
 bool legal_hoist(struct pass_run *run);
-/* Copies an input to a buffer with the result's tiles if its partitions are another dimension than the result's, or
- * if its blocks would cut the result at a partition where no engine can start.  Returns true if there was such an
- * input. */
+/* Copies inputs that an engine cannot read where they are (align.c): to a buffer with the result's tiles if its partitions are another
+ * dimension than the result's, or if its blocks would cut the result at a partition where no engine can start; to partition 0 if a
+ * product or a copy from or to PSUM would start at such a partition.  Returns true if there was such an input. */
 bool legal_align(const struct legalize *g, MlirOperation op);
 
 #endif

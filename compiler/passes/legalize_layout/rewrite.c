@@ -5,6 +5,7 @@
  * tiles (views.c).  Loops of extent 1 are dropped while more than two are left.
  */
 #include <assert.h>
+#include <string.h>
 
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
@@ -229,10 +230,23 @@ static void find_partition(struct rewrite *r) {
   }
 }
 
+/* Reads how the operands access their buffers.  Returns true if a buffer has a physical form. */
+static bool read_operands(struct rewrite *r) {
+  bool changes = false;
+
+  for (int o = 0; o < r->t.n_operands; o++) {
+    MlirValue v = mlirOperationGetOperand(r->t.op, o);
+    if (!mlirTypeIsAMemRef(mlirValueGetType(v)) || !access_read(v, &r->access[o]))
+      continue;
+    r->physical[o] = legal_find(r->g, r->access[o].root);
+    changes |= r->physical[o] != NULL;
+  }
+  return changes;
+}
+
 static void find_cuts(struct rewrite *r) {
   struct tiled_op *t = &r->t;
 
-  r->whole = true;
   for (int l = 0; l < t->n_loops; l++)
     r->cut[l] = t->extents[l];
   for (int o = 0; o < t->n_operands; o++)
@@ -244,25 +258,21 @@ static void find_cuts(struct rewrite *r) {
       if (cut < t->extents[l])
         r->cut[l] = r->cut[l] == t->extents[l] ? cut : nisa_gcd(r->cut[l], cut);
     }
-  for (int l = 0; l < t->n_loops; l++)
-    r->whole &= r->cut[l] >= t->extents[l];
+}
+
+void legal_cuts(const struct legalize *g, const struct tiled_op *t, int64_t *cut) {
+  struct rewrite r = {.g = g, .t = *t};
+
+  read_operands(&r);
+  find_cuts(&r);
+  memcpy(cut, r.cut, sizeof r.cut);
 }
 
 void legal_rewrite(struct legalize *g, MlirOperation op) {
   struct rewrite r = {.g = g};
-  bool changes = false;
   struct part p;
 
-  if (!tiled_read(op, &r.t))
-    return;
-  for (int o = 0; o < r.t.n_operands; o++) {
-    MlirValue v = mlirOperationGetOperand(op, o);
-    if (!mlirTypeIsAMemRef(mlirValueGetType(v)) || !access_read(v, &r.access[o]))
-      continue;
-    r.physical[o] = legal_find(g, r.access[o].root);
-    changes |= r.physical[o] != NULL;
-  }
-  if (!changes || fill_whole(&r))
+  if (!tiled_read(op, &r.t) || !read_operands(&r) || fill_whole(&r))
     return;
   find_partition(&r);
   find_cuts(&r);

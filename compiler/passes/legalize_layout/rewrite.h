@@ -13,13 +13,12 @@ struct part {
 };
 
 struct rewrite {
-  struct legalize *g;
+  const struct legalize *g;
   struct tiled_op t;
   struct access access[STRUCTURED_OPERANDS_MAX];
   const struct physical *physical[STRUCTURED_OPERANDS_MAX]; /* NULL: the operand keeps its form */
   int64_t cut[LEGAL_RANK_MAX];
   int partition; /* the loop over the partitions, -1 if none */
-  bool whole;    /* the operation is one part */
 };
 
 /* views.c */

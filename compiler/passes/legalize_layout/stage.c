@@ -14,7 +14,6 @@
 #include <assert.h>
 
 #include "nisa/nisa.h"
-#include "nisa/range.h"
 #include "passes/lib/buffers.h"
 #include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
@@ -120,7 +119,7 @@ static bool yields_input(MlirOperation op) {
          mlirValueIsABlockArgument(mlirOperationGetOperand(end, 0));
 }
 
-static bool needs_engine(const struct tiled_op *t) {
+bool legal_needs_engine(const struct tiled_op *t) {
   switch (t->kind) {
   case SK_UNARY:
     return !t->is_copy && !ir_is(t->op, "linalg.copy");
@@ -159,7 +158,7 @@ void legal_stage(struct pass_run *run, MlirOperation op) {
     stage_fill(run, op);
     return;
   }
-  if (!tiled_read(op, &t) || !needs_engine(&t))
+  if (!tiled_read(op, &t) || !legal_needs_engine(&t))
     return;
   for (int o = 0; o < t.n_operands; o++)
     if (memrefs_is_dram(mlirOperationGetOperand(op, o)) && t.operand_rank[o] > 0)
@@ -181,7 +180,7 @@ void legal_stage_transpose(struct pass_run *run, MlirOperation op) {
 
 /* ---- rows for all partitions ----------------------------------------------------------------------------------- */
 
-static bool indexes(const struct tiled_op *t, int o, int loop) {
+bool legal_indexes(const struct tiled_op *t, int o, int loop) {
   for (int d = 0; d < t->operand_rank[o]; d++)
     if (t->loop[o][d] == loop)
       return true;
@@ -277,89 +276,9 @@ bool legal_spread(const struct legalize *g, MlirOperation op) {
   const int p = legal_partition_loop(g, &t, t.n_operands - 1);
   for (int o = 0; p >= 0 && t.extents[p] != 1 && o < t.n_inputs; o++) {
     const int l = legal_partition_loop(g, &t, o);
-    if (l == -2 || l == p || indexes(&t, o, p) || t.operand_rank[o] != t.n_loops)
+    if (l == -2 || l == p || legal_indexes(&t, o, p) || t.operand_rank[o] != t.n_loops)
       continue;
     spread_operand(g->run, &t, o, p);
-    changed = true;
-  }
-  return changed;
-}
-
-/* ---- operands in other partitions ------------------------------------------------------------------------------- */
-
-/* Returns the dimension of operand o's buffer that loop l goes over, or -1 if there is none.  The access goes to
- * *a. */
-static int dim_of_loop(const struct tiled_op *t, int o, int l, struct access *a) {
-  if (!access_read(mlirOperationGetOperand(t->op, o), a))
-    return -1;
-  for (int k = 0; k < t->operand_rank[o]; k++)
-    if (t->loop[o][k] == l)
-      return a->dim[k];
-  return -1;
-}
-
-/* True if operand o can be read in the same parts along loop p as the result is written. */
-static bool has_same_parts(const struct legalize *g, const struct tiled_op *t, int o, int p) {
-  const int result = t->n_operands - 1;
-  struct access a, r;
-  const int d = dim_of_loop(t, o, p, &a), e = dim_of_loop(t, result, p, &r);
-  const struct physical *from = d < 0 ? NULL : legal_find(g, a.root), *to = e < 0 ? NULL : legal_find(g, r.root);
-
-  if (!from || !to)
-    return true;
-  const int64_t x = access_cut(&a.at[d], a.size[d], from->tile[d]), y = access_cut(&r.at[e], r.size[e], to->tile[e]);
-  const int64_t n = t->extents[p], cut = x >= n && y >= n ? n : x >= n ? y : y >= n ? x : nisa_gcd(x, y);
-  return access_starts_well(&a.at[d], a.size[d], from->tile[d], cut) &&
-         access_starts_well(&r.at[e], r.size[e], to->tile[e], cut);
-}
-
-/* Sets the tile of operand o to that of the result along each dimension, and to 1 in dimensions before the
- * partitions.  Returns false if the partition dimension is the last of several or the second of two: no buffer can have
- * it there. */
-static bool tile_like_result(const struct legalize *g, const struct tiled_op *t, int o, int p, struct layout *l) {
-  int64_t dims[LEGAL_RANK_MAX];
-  bool is_behind = false;
-
-  l->n_tile = ir_shape(mlirOperationGetOperand(t->op, o), LEGAL_RANK_MAX, dims);
-  for (int k = 0; k < l->n_tile; k++) {
-    const int loop = t->loop[o][k];
-    struct access r;
-    const int d = loop < 0 ? -1 : dim_of_loop(t, t->n_operands - 1, loop, &r);
-    const struct physical *to = d < 0 ? NULL : legal_find(g, r.root);
-    if (loop == p && k > 0 && (k == l->n_tile - 1 || l->n_tile == 2))
-      return false;
-    is_behind |= loop == p;
-    l->tile[k] = !is_behind ? 1 : to ? to->tile[d] : dims[k];
-    l->tile[k] = l->tile[k] < dims[k] ? l->tile[k] : dims[k];
-  }
-  return is_behind;
-}
-
-bool legal_align(const struct legalize *g, MlirOperation op) {
-  struct tiled_op t;
-  bool changed = false;
-
-  if (!tiled_read(op, &t) || !needs_engine(&t) || tiled_is_movement(&t))
-    return false;
-  const int p = legal_partition_loop(g, &t, t.n_operands - 1);
-  for (int o = 0; p >= 0 && t.extents[p] != 1 && o < t.n_inputs; o++) {
-    const int l = legal_partition_loop(g, &t, o);
-    if (l == -2 || !indexes(&t, o, p) || (l == p && has_same_parts(g, &t, o, p)))
-      continue;
-    struct layout at = {.space = MEM_SBUF, .partition_dim = 0};
-    if (!tile_like_result(g, &t, o, p, &at))
-      continue;
-    MlirValue v = mlirOperationGetOperand(op, o);
-    struct ir_builder b = edit_before(g->run, op);
-    int64_t dims[LEGAL_RANK_MAX];
-    const int rank = ir_shape(v, LEGAL_RANK_MAX, dims);
-    MlirValue own = memrefs_alloc(&b, memrefs_type(b.ctx, memrefs_element(v), rank, dims, MEM_SBUF));
-    layout_write(own, &at, b.loc);
-    memrefs_copy(&b, v, own);
-    mlirOperationSetOperand(op, o, own);
-    struct remark *r =
-        pass_remark(g->run, op, RULE_ALIGN_PARTITIONS, "operand %d is copied to the partitions of the result", o);
-    remark_reject(r, "reading it in place", "a lane reads its own partition only");
     changed = true;
   }
   return changed;

@@ -43,8 +43,10 @@ bool memrefs_can_retype(MlirValue v, MlirType t);
 /* After a change of v's type, gives the views of v the types that follow from it, and removes casts. */
 void memrefs_retype_views(MlirValue v);
 
-/* Removes copies within one memory that no operation needs, as the pass eliminate-same-memspace-copy does. */
-void memrefs_drop_copies(struct pass_run *run);
+/* Removes copies within one memory that no operation needs, as the pass eliminate-same-memspace-copy does.  If buffers
+ * have partitions already (dimension 0, after legalize-layout), copies from and to partitions where no engine starts stay: what reads
+ * the one side does not read the other. */
+void memrefs_drop_copies(struct pass_run *run, bool has_partitions);
 
 /* Build v * factor and v + by, of type index.  They emit nothing for factor 1 and for 0. */
 MlirValue memrefs_times(struct ir_builder *b, MlirValue v, int64_t factor);

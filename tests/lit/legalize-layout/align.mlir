@@ -77,3 +77,35 @@ func.func @positions() {
   }
   return
 }
+
+// The tensor engine cannot begin at row 25 either: the rows that it multiplies are copied to partition 0.
+// CHECK-LABEL: func.func @factor
+// CHECK: %[[S:.*]] = memref.subview %{{.*}}[25, 0] [4, 31]
+// CHECK: %[[T:.*]] = memref.alloc() {{.*}} : memref<4x31xf32, 3 : i32>
+// CHECK: memref.copy %[[S]], %[[T]]
+// CHECK: linalg.matmul {{.*}} ins(%[[T]], %{{.*}} : memref<4x31xf32, 3 : i32>, memref<4x16xf32, 3 : i32>)
+func.func @factor() {
+  %a = memref.alloc() : memref<33x31xf32, 3 : i32>
+  %b = memref.alloc() : memref<4x16xf32, 3 : i32>
+  %c = memref.alloc() : memref<31x16xf32, 2 : i32>
+  linalg.exp ins(%a : memref<33x31xf32, 3 : i32>) outs(%a : memref<33x31xf32, 3 : i32>)
+  %s = memref.subview %a[25, 0] [4, 31] [1, 1] : memref<33x31xf32, 3 : i32> to memref<4x31xf32, strided<[31, 1], offset: 775>, 3 : i32>
+  linalg.matmul indexing_maps = [affine_map<(m, n, k) -> (k, m)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>] ins(%s, %b : memref<4x31xf32, strided<[31, 1], offset: 775>, 3 : i32>, memref<4x16xf32, 3 : i32>) outs(%c : memref<31x16xf32, 2 : i32>)
+  return
+}
+
+// Rows that stand one by one in partition 0 come from PSUM all at once; DMA, which does not reach PSUM, divides them.
+// CHECK-LABEL: func.func @from_psum
+// CHECK: memref.alloc() {{.*}} : memref<1x2x1x96xf32, 3 : i32>
+// CHECK: %[[T:.*]] = memref.alloc() {{.*}} : memref<2x96xf32, 3 : i32>
+// CHECK: memref.copy %{{.*}}, %[[T]] : memref<2x96xf32, 2 : i32> to memref<2x96xf32, 3 : i32>
+// CHECK: scf.for %[[I:.*]] =
+// CHECK: memref.subview %[[T]][%[[I]], 0] [1, 96]
+// CHECK: memref.copy
+func.func @from_psum() {
+  %p = memref.alloc() : memref<2x96xf32, 2 : i32>
+  %a = memref.alloc() : memref<2x96xf32, 3 : i32>
+  "nkipy.layout"(%a) {mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 1, 96>} : (memref<2x96xf32, 3 : i32>) -> ()
+  memref.copy %p, %a : memref<2x96xf32, 2 : i32> to memref<2x96xf32, 3 : i32>
+  return
+}
