@@ -22,6 +22,8 @@
  *
  * Columns as rows (middle.c): a softmax or a norm over the channels of images is computed in transposed images.
  *
+ * Parts of rows (row_parts.c): those of few long rows lie across the partitions together.
+ *
  * Rows (rows.c): the leading dimensions of a normalisation over the others become one.
  *
  * Products of vectors (dots.c): that of long ones is a sum of products.
@@ -85,6 +87,7 @@ static enum status run_pass(struct pass_run *run) {
   prepare_outer(run);
   prepare_middle(run);
   prepare_swap(run);
+  prepare_row_parts(run);
   prepare_rows(run);
   prepare_spread(run);
   prepare_interleave(run);

@@ -25,6 +25,8 @@ void prepare_places(struct pass_run *run);
 void prepare_weights(struct pass_run *run);
 /* outer.c: outer products of many short vectors are computed in rows that fill the partitions, where that takes less time. */
 void prepare_outer(struct pass_run *run);
+/* row_parts.c: parts of few long rows lie across the partitions together, where that takes less time. */
+void prepare_row_parts(struct pass_run *run);
 /* rows.c: makes the leading dimensions of a normalisation one, where that takes less time than one of them across the partitions. */
 void prepare_rows(struct pass_run *run);
 /* dots.c: makes the product of a long row with a column a sum of products. */
@@ -129,6 +131,10 @@ MlirValue prepare_batch_product(struct ir_builder *b, MlirValue weights, MlirVal
 MlirValue prepare_start_of(struct ir_builder *b, MlirValue init, int rank, const int64_t *dims);
 /* reduce.c: true if the body is combiner(out, f(inputs)) of a combiner with a neutral element. */
 bool prepare_has_combiner(MlirOperation op, const struct structured *s);
+/* reduce.c: the combiner's name, "arith.addf"; NULL if the body is another. */
+const char *prepare_combiner(MlirOperation op, const struct structured *s);
+/* reduce.c: the neutral element of a combiner that prepare_combiner has returned. */
+MlirValue prepare_neutral(struct ir_builder *b, MlirType t, const char *combiner);
 /* Gives op, a reduction of one input with such a body, the result [partitions, columns], which starts from the neutral element; another
  * reduction of that makes op's result, from its initial value.  The caller sets op's maps and iterators. */
 void prepare_reduce_partitions(struct pass_run *run, MlirOperation op, int64_t partitions, int64_t columns);

@@ -305,6 +305,18 @@ bool prepare_has_combiner(MlirOperation op, const struct structured *s) {
   return combiner_of(op, s) != NULL;
 }
 
+const char *prepare_combiner(MlirOperation op, const struct structured *s) {
+  const struct combiner *c = combiner_of(op, s);
+  return c ? c->name : NULL;
+}
+
+MlirValue prepare_neutral(struct ir_builder *b, MlirType t, const char *combiner) {
+  size_t i = 0;
+  while (strcmp(combiners[i].name, combiner))
+    i++;
+  return neutral_value(b, t, combiners[i].neutral);
+}
+
 void prepare_reduce_partitions(struct pass_run *run, MlirOperation op, int64_t partitions, int64_t columns) {
   struct structured s;
   MlirValue result = ir_result(op), init = mlirOperationGetOperand(op, 1);

@@ -31,6 +31,17 @@ def softmax_of_few_rows(x):
     return e / np.sum(e, axis=1, keepdims=True)
 
 
+@trace(input_specs=[((16, 50257), "f32")])
+def softmax_of_a_vocabulary(x):
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return e / np.sum(e, axis=1, keepdims=True)
+
+
+@trace(input_specs=[((8, 4096), "f32"), ((4096,), "f32")])
+def root_mean_square_of_few_rows(x, g):
+    return x / np.sqrt(np.mean(x * x, axis=1, keepdims=True) + 1e-6) * g
+
+
 @trace(input_specs=[((8, 65536), "f32")])
 def without_the_mean_of_few_rows(x):
     return x - np.mean(x, axis=0)

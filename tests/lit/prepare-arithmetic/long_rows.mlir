@@ -41,19 +41,19 @@ func.func @mean_of_rows(%x: tensor<8x65536xf32>) -> tensor<65536xf32> {
   return %y : tensor<65536xf32>
 }
 
-// A sum of each row first adds the elements of a partition.
+// A sum of integers first adds the elements of a partition; of floats see row_parts.mlir.
 // CHECK-LABEL: func.func @sums
-// CHECK: linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "reduction"]} ins(%{{.*}} : tensor<16x128x2048xf32>) outs(%{{.*}} : tensor<16x128
-func.func @sums(%x: tensor<16x262144xf32>) -> tensor<16xf32> {
-  %zero = arith.constant 0.0 : f32
-  %e = tensor.empty() : tensor<16xf32>
-  %i = linalg.fill ins(%zero : f32) outs(%e : tensor<16xf32>) -> tensor<16xf32>
-  %s = linalg.generic {indexing_maps = [#whole, #numbers], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<16x262144xf32>) outs(%i : tensor<16xf32>) {
-  ^bb0(%in: f32, %out: f32):
-    %0 = arith.addf %out, %in : f32
-    linalg.yield %0 : f32
-  } -> tensor<16xf32>
-  return %s : tensor<16xf32>
+// CHECK: linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "reduction"]} ins(%{{.*}} : tensor<16x128x2048xi32>) outs(%{{.*}} : tensor<16x128
+func.func @sums(%x: tensor<16x262144xi32>) -> tensor<16xi32> {
+  %zero = arith.constant 0 : i32
+  %e = tensor.empty() : tensor<16xi32>
+  %i = linalg.fill ins(%zero : i32) outs(%e : tensor<16xi32>) -> tensor<16xi32>
+  %s = linalg.generic {indexing_maps = [#whole, #numbers], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<16x262144xi32>) outs(%i : tensor<16xi32>) {
+  ^bb0(%in: i32, %out: i32):
+    %0 = arith.addi %out, %in : i32
+    linalg.yield %0 : i32
+  } -> tensor<16xi32>
+  return %s : tensor<16xi32>
 }
 
 // The place in a row is that in the two dimensions that it has become.
@@ -85,23 +85,23 @@ func.func @place(%x: tensor<2x131072xf32>) -> tensor<2x1xi32> {
   return %m : tensor<2x1xi32>
 }
 
-// Of 4096 elements the sum, and the way of its result to all partitions, would take longer than the row in one.
+// Of 1024 elements the sum, and the way of its result to all partitions, would take longer than the row in one.
 // CHECK-LABEL: func.func @stay
-// CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<8x4096xf32>) outs(%{{.*}} : tensor<8x1xf32>)
-func.func @stay(%x: tensor<8x4096xf32>) -> tensor<8x4096xf32> {
+// CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<8x1024xf32>) outs(%{{.*}} : tensor<8x1xf32>)
+func.func @stay(%x: tensor<8x1024xf32>) -> tensor<8x1024xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<8x1xf32>
   %i = linalg.fill ins(%zero : f32) outs(%e : tensor<8x1xf32>) -> tensor<8x1xf32>
-  %s = linalg.generic {indexing_maps = [#whole, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<8x4096xf32>) outs(%i : tensor<8x1xf32>) {
+  %s = linalg.generic {indexing_maps = [#whole, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<8x1024xf32>) outs(%i : tensor<8x1xf32>) {
   ^bb0(%in: f32, %out: f32):
     %0 = arith.addf %out, %in : f32
     linalg.yield %0 : f32
   } -> tensor<8x1xf32>
-  %f = tensor.empty() : tensor<8x4096xf32>
-  %y = linalg.generic {indexing_maps = [#whole, #row, #whole], iterator_types = ["parallel", "parallel"]} ins(%x, %s : tensor<8x4096xf32>, tensor<8x1xf32>) outs(%f : tensor<8x4096xf32>) {
+  %f = tensor.empty() : tensor<8x1024xf32>
+  %y = linalg.generic {indexing_maps = [#whole, #row, #whole], iterator_types = ["parallel", "parallel"]} ins(%x, %s : tensor<8x1024xf32>, tensor<8x1xf32>) outs(%f : tensor<8x1024xf32>) {
   ^bb0(%in: f32, %r: f32, %out: f32):
     %0 = arith.subf %in, %r : f32
     linalg.yield %0 : f32
-  } -> tensor<8x4096xf32>
-  return %y : tensor<8x4096xf32>
+  } -> tensor<8x1024xf32>
+  return %y : tensor<8x1024xf32>
 }
