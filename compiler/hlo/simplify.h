@@ -29,6 +29,22 @@ struct hlo_instr *hlo_simplify_reverse(struct hlo_simplifier *s, struct hlo_inst
 /* slice(reverse(x)): reverse(slice(x)), so that only what is read is turned. */
 struct hlo_instr *hlo_simplify_slice_of_reverse(struct hlo_simplifier *s, struct hlo_instr *i);
 
+/* Of i, a gather: x backwards along an axis, in the form that needs the least time. */
+struct hlo_instr *hlo_simplify_turned(struct hlo_instr *i, struct hlo_instr *x, int axis);
+/* hlo_simplify_runs.c: a gather by constant places that are a few runs, as a concatenation of slices. */
+struct hlo_instr *hlo_simplify_runs(struct hlo_instr *i);
+/* The axis of which i, a gather, takes constant places (a one-dimensional s32) and leaves all others as they are; -1 for any other
+ * gather. */
+int hlo_simplify_gathered_axis(const struct hlo_instr *i);
+
+/* ---- what rules make, before i ------------------------------------------------------------------------------------- */
+
+/* x with other dimensions; x if it has them. */
+struct hlo_instr *hlo_simplify_reshaped(struct hlo_instr *i, struct hlo_instr *x, int rank, const int64_t *dims);
+/* That part of x along the axis, and all of x along the others. */
+struct hlo_instr *hlo_simplify_part(struct hlo_instr *i, struct hlo_instr *x, int axis, struct hlo_slice_dim part);
+/* The parts, one after the other along the axis; with one part, that. */
+struct hlo_instr *hlo_simplify_joined(struct hlo_instr *i, int axis, int n, struct hlo_instr *const *parts);
 /* A new instruction before i. */
 struct hlo_instr *hlo_simplify_new(struct hlo_instr *i, enum hlo_op op, struct hlo_shape shape, int n_operands,
                                    struct hlo_instr *const *operands);

@@ -41,21 +41,11 @@ static bool see(struct hlo_instr *x, int axis, struct seen *out) {
 
 /* Returns the axis of a gather that takes its places from the last one to the first; -1 for any other gather. */
 static int reversed_axis(const struct hlo_instr *i) {
-  const struct hlo_gather_dims *g = i->attrs->gather;
+  const int axis = hlo_simplify_gathered_axis(i);
   const struct hlo_instr *at = i->operands[1];
-  const struct hlo_shape *x = &i->operands[0]->shape;
 
-  if (at->op != HLO_CONSTANT || at->shape.rank != 1 || at->shape.dtype != DT_I32 ||
-      !hlo_shape_same_dims(&i->shape, x) || g->collapsed_slice_dims.n != 1 || g->start_index_map.n != 1 ||
-      g->operand_batching_dims.n || g->index_vector_dim != 1 || g->offset_dims.n != x->rank - 1)
+  if (axis < 0 || at->shape.dims[0] != i->operands[0]->shape.dims[axis])
     return -1;
-  const int axis = (int)g->collapsed_slice_dims.v[0];
-  if (g->start_index_map.v[0] != axis || at->shape.dims[0] != x->dims[axis])
-    return -1;
-  for (int d = 0; d < x->rank; d++)
-    if (g->slice_sizes.v[d] != (d == axis ? 1 : x->dims[d]) ||
-        (d != axis && g->offset_dims.v[d < axis ? d : d - 1] != d))
-      return -1;
   const int32_t *places = at->attrs->literal->data;
   for (int64_t k = 0; k < at->shape.dims[0]; k++)
     if (places[k] != at->shape.dims[0] - 1 - k)
@@ -65,40 +55,13 @@ static int reversed_axis(const struct hlo_instr *i) {
 
 /* ---- the forms --------------------------------------------------------------------------------------------------- */
 
-static struct hlo_instr *reshape(struct hlo_instr *i, struct hlo_instr *x, int rank, const int64_t *dims) {
-  const struct hlo_shape shape = hlo_shape_array(i->parent->module->arena, x->shape.dtype, rank, dims);
-  return hlo_shape_equal(&shape, &x->shape) ? x : hlo_simplify_new(i, HLO_RESHAPE, shape, 1, &x);
-}
-
-/* x[:, from:to, :] of [before, n, within]. */
-static struct hlo_instr *slice(struct hlo_instr *i, struct hlo_instr *x, int axis, int64_t from, int64_t to) {
-  struct arena *a = i->parent->module->arena;
-  struct hlo_slice_dim *part = arena_new_array(a, struct hlo_slice_dim, (size_t)x->shape.rank);
-  int64_t dims[HLO_RANK_MAX];
-
-  for (int d = 0; d < x->shape.rank; d++) {
-    part[d] = (struct hlo_slice_dim){d == axis ? from : 0, d == axis ? to : x->shape.dims[d], 1};
-    dims[d] = part[d].limit - part[d].start;
-  }
-  struct hlo_instr *s = hlo_simplify_new(i, HLO_SLICE, hlo_shape_array(a, x->shape.dtype, x->shape.rank, dims), 1, &x);
-  hlo_set_attrs(s, &(struct hlo_attrs){.slice = part});
-  return s;
-}
-
-static struct hlo_instr *concatenate(struct hlo_instr *i, struct hlo_shape shape, int axis, int n,
-                                     struct hlo_instr *const *parts) {
-  struct hlo_instr *c = hlo_simplify_new(i, HLO_CONCATENATE, shape, n, parts);
-  hlo_set_attrs(c, &(struct hlo_attrs){.dimensions = hlo_ints_dup(i->parent->module->arena, 1, (int64_t[]){axis})});
-  return c;
-}
-
 static struct hlo_instr *in_slices(struct hlo_instr *i, struct hlo_instr *x, int axis) {
   struct hlo_instr *parts[SLICES_MAX];
   const int64_t n = x->shape.dims[axis];
 
   for (int64_t k = 0; k < n; k++)
-    parts[k] = slice(i, x, axis, n - 1 - k, n - k);
-  return concatenate(i, i->shape, axis, (int)n, parts);
+    parts[k] = hlo_simplify_part(i, x, axis, (struct hlo_slice_dim){n - 1 - k, n - k, 1});
+  return hlo_simplify_joined(i, axis, (int)n, parts);
 }
 
 static struct hlo_instr *reverse(struct hlo_instr *i, struct hlo_instr *x, int axis) {
@@ -131,7 +94,7 @@ static struct hlo_instr *reverse_rows(struct hlo_instr *i, struct hlo_instr *x, 
   dims[rank++] = n;
   if (within > 1)
     dims[rank++] = within;
-  struct hlo_instr *rows = reshape(i, x, rank, dims);
+  struct hlo_instr *rows = hlo_simplify_reshaped(i, x, rank, dims);
   return rows == x && i->op == HLO_REVERSE && x == i->operands[0] ? i : reverse(i, rows, axis);
 }
 
@@ -204,26 +167,25 @@ static struct hlo_instr *in_rows(struct hlo_instr *i, const struct seen *v, int6
   struct hlo_instr *x = v->x, *front = NULL;
 
   if (over) {
-    x = reshape(i, x, 3, (int64_t[]){v->before, v->n, v->within});
-    front = reverse_rows(i, slice(i, x, 1, whole, v->n), v->before, over, v->within);
-    front = reshape(i, front, 3, (int64_t[]){v->before, over, v->within});
-    x = slice(i, x, 1, 0, whole);
+    x = hlo_simplify_reshaped(i, x, 3, (int64_t[]){v->before, v->n, v->within});
+    front =
+        reverse_rows(i, hlo_simplify_part(i, x, 1, (struct hlo_slice_dim){whole, v->n, 1}), v->before, over, v->within);
+    front = hlo_simplify_reshaped(i, front, 3, (int64_t[]){v->before, over, v->within});
+    x = hlo_simplify_part(i, x, 1, (struct hlo_slice_dim){0, whole, 1});
   }
-  x = gather(i, reshape(i, x, 2, (int64_t[]){v->before * rows, row * v->within}), rows);
+  x = gather(i, hlo_simplify_reshaped(i, x, 2, (int64_t[]){v->before * rows, row * v->within}), rows);
   if (row > 1)
     x = reverse_rows(i, x, v->before * rows, row, v->within);
   if (!over)
     return x;
-  const int64_t all[] = {v->before, v->n, v->within};
-  const struct hlo_shape shape = hlo_shape_array(i->parent->module->arena, x->shape.dtype, 3, all);
-  x = reshape(i, x, 3, (int64_t[]){v->before, whole, v->within});
-  return concatenate(i, shape, 1, 2, (struct hlo_instr *[]){front, x});
+  x = hlo_simplify_reshaped(i, x, 3, (int64_t[]){v->before, whole, v->within});
+  return hlo_simplify_joined(i, 1, 2, (struct hlo_instr *[]){front, x});
 }
 
 /* ---- the rule ---------------------------------------------------------------------------------------------------- */
 
-static struct hlo_instr *backwards(struct hlo_instr *i, int axis) {
-  struct hlo_instr *x = i->operands[0];
+/* x backwards along the axis; NULL if that is best said as i says it. */
+static struct hlo_instr *backwards(struct hlo_instr *i, struct hlo_instr *x, int axis) {
   const bool is_reverse = i->op == HLO_REVERSE;
   struct seen v;
 
@@ -237,9 +199,9 @@ static struct hlo_instr *backwards(struct hlo_instr *i, int axis) {
   if (row == 1 && !is_reverse && !axis && x->shape.rank == 2)
     return NULL;
   if (row < v.n)
-    return reshape(i, in_rows(i, &v, row), i->shape.rank, i->shape.dims);
+    return hlo_simplify_reshaped(i, in_rows(i, &v, row), x->shape.rank, x->shape.dims);
   struct hlo_instr *r = reverse_rows(i, x, v.before, v.n, v.within);
-  return r == i ? NULL : reshape(i, r, i->shape.rank, i->shape.dims);
+  return r == i ? NULL : hlo_simplify_reshaped(i, r, x->shape.rank, x->shape.dims);
 }
 
 struct hlo_instr *hlo_simplify_reverse(struct hlo_simplifier *s, struct hlo_instr *i) {
@@ -247,12 +209,21 @@ struct hlo_instr *hlo_simplify_reverse(struct hlo_simplifier *s, struct hlo_inst
 
   if (i->op == HLO_GATHER) {
     const int axis = reversed_axis(i);
-    return axis < 0 ? NULL : backwards(i, axis);
+    return axis < 0 ? hlo_simplify_runs(i) : backwards(i, x, axis);
   }
   const struct hlo_ints dims = i->attrs->dimensions;
   if (x->op == HLO_REVERSE && hlo_ints_equal(x->attrs->dimensions, dims) && hlo_simplify_skips(s, i, 0, HLO_REVERSE))
     return x->operands[0];
-  return dims.n == 1 ? backwards(i, (int)dims.v[0]) : NULL;
+  return dims.n == 1 ? backwards(i, x, (int)dims.v[0]) : NULL;
+}
+
+struct hlo_instr *hlo_simplify_turned(struct hlo_instr *i, struct hlo_instr *x, int axis) {
+  if (x->shape.dims[axis] < 2)
+    return x;
+  struct hlo_instr *r = backwards(i, x, axis);
+  if (r)
+    return r;
+  return axis || x->shape.rank != 2 || !x->shape.dims[1] ? reverse(i, x, axis) : gather(i, x, x->shape.dims[0]);
 }
 
 /* Reads x as the reverse of y along an axis, in the form of y or in rows that lie together; NULL if it is none. */

@@ -1,6 +1,6 @@
 """Rows in another order or shape: values of random transposes, strided slices, what is put together of them, of what computes with
-short rows (prepare_arithmetic/turns.c, interleave.c, short.c), and of axes that are taken backwards (hlo/simplify_reverse.c,
-linalg_to_nisa/backwards.c), at every stage."""
+short rows (prepare_arithmetic/turns.c, interleave.c, short.c), of axes that are taken backwards (hlo/simplify_reverse.c,
+linalg_to_nisa/backwards.c), and of places that are runs (hlo/simplify_runs.c), at every stage."""
 import os
 import random
 
@@ -121,8 +121,24 @@ def backwards(rng, name):
     return f"@trace(input_specs=[{spec(shape, rng.choice(TYPES))}])\ndef {name}(x):\n    return " + body.format(at=at, axes=tuple(axes), half=half) + "\n"
 
 
+def runs(rng, name):
+    """Axes that are continued at their ends, and lists of places that follow each other."""
+    shape = dims(rng, rng.randint(1, 4), 1 << 14)
+    axis = rng.randrange(len(shape))
+    shape[axis] = n = rng.choice((5, 31, 67, 130, 256))
+    width = [(rng.randint(0, n - 1) if d == axis or rng.random() < 0.3 else 0, rng.choice((0, 1, 3))) if m > 3 else (0, 0) for d, m in enumerate(shape)]
+    width = [(min(a, m - 1), b) for (a, b), m in zip(width, shape)]
+    places = []
+    for _ in range(rng.randint(1, 5)):
+        start, step = rng.randrange(n), rng.choice((1, 1, 1, 2, -1, -2, 0))
+        places += [p for p in range(start, start + 9 * step, step) if 0 <= p < n] if step else [start] * rng.randint(1, 7)
+    body = rng.choice((f"np.pad(x, {width}, mode={rng.choice(('edge', 'reflect', 'symmetric', 'wrap'))!r})",) * 2 + (f"np.take(x, {places}, axis={axis})",))
+    end = rng.choice(("{b}", "{b} + 1", "np.abs({b})", "({b}).reshape(-1)"))
+    return f"@trace(input_specs=[{spec(shape, rng.choice(TYPES))}])\ndef {name}(x):\n    return " + end.format(b=body) + "\n"
+
+
 @pytest.mark.parametrize("seed", range(ROUNDS))
-@pytest.mark.parametrize("kind", [turned, combed, stripped, short, long, backwards])
+@pytest.mark.parametrize("kind", [turned, combed, stripped, short, long, backwards, runs])
 def test_every_stage_computes_what_numpy_computes(kind, seed):
     rng = random.Random(f"{kind.__name__} {seed}")
     compiler.assert_equal_at_every_stage(HEAD + "\n\n".join(kind(rng, f"k{i}") for i in range(AT_ONCE)), AT_ONCE)

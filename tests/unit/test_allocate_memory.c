@@ -1,4 +1,5 @@
 /* Addresses for lifetimes: random programs, and what gives way when memory is short. */
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -162,6 +163,38 @@ static void copies_that_are_not_in_the_way_stay(void **state) {
   assert_int_equal(v[0].copies, 3);
 }
 
+/* Two transfers of 8 copies each and two values between: with 4 copies all have bytes of their own in the loop. */
+static void values_of_a_loop_share_no_bytes_where_transfers_keep_four_copies(void **state) {
+  struct place_item v[] = {item(10, 0, 20, 8), item(10, 10, 30, 8), item(10, 30, 40, 1), item(10, 40, 50, 1)};
+  (void)state;
+  assert_true(place(v, 4, 100));
+  assert_false(share_bytes(&v[2], &v[3]));
+  assert_int_equal(v[0].copies, 4);
+  assert_int_equal(v[1].copies, 4);
+  v[0] = item(10, 0, 20, 8), v[1] = item(10, 10, 30, 8), v[2] = item(10, 30, 40, 1), v[3] = item(10, 40, 50, 1);
+  assert_true(place(v, 4, 90)); /* 4 copies and bytes of their own do not fit */
+  assert_true(share_bytes(&v[2], &v[3]));
+  assert_int_equal(v[0].copies + v[1].copies, 8);
+}
+
+/* What is in no loop shares bytes as before. */
+static void values_outside_of_loops_share_bytes(void **state) {
+  struct place_item v[] = {item(10, 0, 20, 8), item(10, 110, 120, 1), item(10, 130, 140, 1)};
+  (void)state;
+  for (int k = 1; k < 3; k++)
+    v[k].loop_from = -1, v[k].loop_to = INT_MAX;
+  assert_true(place(v, 3, 80));
+  assert_int_equal(v[0].copies, 8);
+}
+
+static void copies_are_taken_evenly(void **state) {
+  struct place_item v[] = {item(11, 0, 20, 8), item(10, 10, 30, 8)};
+  (void)state;
+  assert_true(place(v, 2, 110));
+  assert_in_range(v[0].copies, 4, 6);
+  assert_in_range(v[1].copies, 4, 6);
+}
+
 static void what_does_not_fit_is_named(void **state) {
   struct arena a;
   struct place_item v[] = {item(10, 0, 10, 3), item(60, 5, 20, 1), item(60, 15, 30, 1)};
@@ -181,6 +214,9 @@ int main(void) {
       cmocka_unit_test(memory_that_was_free_longest_is_reused_first),
       cmocka_unit_test(third_copies_give_way_before_second_ones_and_large_before_small),
       cmocka_unit_test(copies_that_are_not_in_the_way_stay),
+      cmocka_unit_test(values_of_a_loop_share_no_bytes_where_transfers_keep_four_copies),
+      cmocka_unit_test(values_outside_of_loops_share_bytes),
+      cmocka_unit_test(copies_are_taken_evenly),
       cmocka_unit_test(what_does_not_fit_is_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -254,14 +254,10 @@ static void empty_parts_leave_a_concatenate(void **state) {
 
 /* ---- backwards --------------------------------------------------------------------------------------- */
 
-/* x with the axis from the last place to the first one, as NumPy's x[::-1] is traced. */
-static hlo_val backwards(struct test *t, hlo_val x, int axis) {
-  const int64_t n = x->shape.dims[axis];
+/* The places of x along the axis, as NumPy's x[:, [2, 1, 0]] is traced. */
+static hlo_val taken(struct test *t, hlo_val x, int axis, int64_t n, const int32_t *places) {
   int64_t sizes[HLO_RANK_MAX], offsets[HLO_RANK_MAX];
-  int32_t *places = arena_new_array(&t->a, int32_t, (size_t)n);
 
-  for (int64_t k = 0; k < n; k++)
-    places[k] = (int32_t)(n - 1 - k);
   for (int d = 0; d < x->shape.rank; d++) {
     sizes[d] = d == axis ? 1 : x->shape.dims[d];
     offsets[d < axis ? d : d - (d > axis)] = d;
@@ -272,6 +268,16 @@ static hlo_val backwards(struct test *t, hlo_val x, int axis) {
                                               .start_index_map = INTS(axis),
                                               .slice_sizes = {x->shape.rank, sizes},
                                               .index_vector_dim = 1});
+}
+
+/* x with the axis from the last place to the first one, as NumPy's x[::-1] is traced. */
+static hlo_val backwards(struct test *t, hlo_val x, int axis) {
+  const int64_t n = x->shape.dims[axis];
+  int32_t *places = arena_new_array(&t->a, int32_t, (size_t)n);
+
+  for (int64_t k = 0; k < n; k++)
+    places[k] = (int32_t)(n - 1 - k);
+  return taken(t, x, axis, n, places);
 }
 
 static void short_rows_are_reversed(void **state) {
@@ -355,6 +361,70 @@ static void a_value_with_a_knob_keeps_its_shape(void **state) {
   struct test *t = *state;
   hlo_val g = backwards(t, PARAM(t, "x", DT_F32, 8, 9, 2048), 1);
   g->knob = knob(t, 8);
+  assert_ptr_equal(simplified(t, g), g);
+}
+
+/* ---- places in runs ------------------------------------------------------------------------------------ */
+
+#define TAKEN(t, x, axis, ...) \
+  taken(t, x, axis, (int64_t)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t)), (int32_t[]){__VA_ARGS__})
+
+static void a_run_of_places_is_a_slice(void **state) {
+  struct test *t = *state;
+  hlo_val x = PARAM(t, "x", DT_F32, 256, 50), now = simplified(t, TAKEN(t, x, 1, 7, 10, 13, 16));
+  assert_int_equal(now->op, HLO_SLICE);
+  assert_ptr_equal(now->operands[0], x);
+  assert_int_equal(now->attrs->slice[1].start, 7);
+  assert_int_equal(now->attrs->slice[1].limit, 17);
+  assert_int_equal(now->attrs->slice[1].stride, 3);
+}
+
+/* The first and the last place twice, as padding with the edge makes it. */
+static void a_place_that_is_repeated_is_a_slice_of_its_own(void **state) {
+  struct test *t = *state;
+  hlo_val x = PARAM(t, "x", DT_F32, 256, 6), now = simplified(t, TAKEN(t, x, 1, 0, 0, 1, 2, 3, 4, 5, 5));
+  assert_int_equal(now->op, HLO_CONCATENATE);
+  assert_int_equal(now->n_operands, 3);
+  assert_int_equal(now->operands[0]->attrs->slice[1].limit, 1);
+  assert_ptr_equal(now->operands[1], x);
+  assert_int_equal(now->operands[2]->attrs->slice[1].start, 5);
+}
+
+/* 6 to 0 and then the others, as padding by reflection makes it. */
+static void a_run_backwards_is_a_reverse(void **state) {
+  struct test *t = *state;
+  hlo_val x = PARAM(t, "x", DT_F32, 256, 8);
+  hlo_val now = simplified(t, TAKEN(t, x, 1, 6, 5, 4, 3, 2, 1, 0, 1, 2, 3, 4, 5, 6, 7));
+  assert_int_equal(now->op, HLO_CONCATENATE);
+  assert_int_equal(now->n_operands, 2);
+  assert_int_equal(now->operands[1]->attrs->slice[1].start, 1);
+  assert_int_equal(count(t->b.module, HLO_REVERSE), 1);
+}
+
+static void a_place_that_is_repeated_often_is_a_broadcast(void **state) {
+  struct test *t = *state;
+  hlo_val now = simplified(t, TAKEN(t, PARAM(t, "x", DT_F32, 256, 8), 1, 3, 3, 3, 3, 3, 3, 3));
+  assert_int_equal(now->op, HLO_BROADCAST);
+  assert_true(hlo_ints_equal(now->attrs->dimensions, INTS(0)));
+}
+
+static void places_without_runs_stay_gathered(void **state) {
+  struct test *t = *state;
+  hlo_val x = PARAM(t, "x", DT_F32, 256, 50);
+  hlo_val g = TAKEN(t, x, 1, 1, 9, 2, 8, 3, 7, 4, 6, 5, 1, 9, 3, 20, 40, 5, 17, 19, 11);
+  assert_ptr_equal(simplified(t, g), g);
+}
+
+/* Rows of 1 KiB: a list of 7 of them is one transfer. */
+static void few_long_rows_stay_gathered(void **state) {
+  struct test *t = *state;
+  hlo_val g = TAKEN(t, PARAM(t, "x", DT_F32, 50, 256), 0, 0, 1, 2, 3, 4, 5, 9);
+  assert_ptr_equal(simplified(t, g), g);
+}
+
+static void places_outside_stay_gathered(void **state) {
+  struct test *t = *state;
+  hlo_val g = TAKEN(t, PARAM(t, "x", DT_F32, 256, 4), 1, 0, 1, 2, 3, 4);
   assert_ptr_equal(simplified(t, g), g);
 }
 
@@ -660,6 +730,13 @@ int main(void) {
       T(a_long_row_is_divided),
       T(reversed_twice_is_as_it_was),
       T(only_what_is_read_is_reversed),
+      T(a_run_of_places_is_a_slice),
+      T(a_place_that_is_repeated_is_a_slice_of_its_own),
+      T(a_run_backwards_is_a_reverse),
+      T(a_place_that_is_repeated_often_is_a_broadcast),
+      T(places_without_runs_stay_gathered),
+      T(few_long_rows_stay_gathered),
+      T(places_outside_stay_gathered),
       T(a_value_with_a_knob_keeps_its_shape),
       T(select_with_a_known_predicate_is_a_branch),
       T(compare_of_a_value_with_itself_is_known_for_integers_only),

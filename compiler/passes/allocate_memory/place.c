@@ -4,17 +4,22 @@
  * which order decides what fits, so several are tried: the largest first, in program order, the longest lifetime first;
  * and after a failure the item that had no room first (no order is right for all programs: the problem is NP-hard).
  *
+ * Values of a loop that share bytes make engines wait: one that computes the first one of the next round waits for what reads the last
+ * one of this round.  So if it fits with four copies of what DMA fills, those in the loop share no bytes.
+ *
  * To keep memory unused for some time after it became free, lifetimes are made longer by a distance, in operations.  The
  * largest distance of total, total / 2, total / 4 … with which everything fits is taken.  The largest is the whole
  * function: then no memory is reused.  Of the few banks of PSUM each item then takes the one that was free for the longest time. */
 #include "passes/allocate_memory/place.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOVES_MAX = 24 }; /* of items to the front of the order, after failures */
 enum { GIVEN_BACK_MAX = 16 };
+enum { COPIES_KEPT = 4 }; /* of what DMA fills: with more, memory that nothing else in the loop uses saves more */
 enum { ADDRESSES_FEW = 16 };
 
 struct placing {
@@ -22,6 +27,7 @@ struct placing {
   int n;
   int64_t capacity;
   int64_t distance; /* by which lifetimes are longer */
+  bool is_apart;    /* what lies in a loop shares its bytes with nothing else there */
   int *order;       /* the items in the order in which they are placed */
   int *placed;      /* those that have an offset, by offset */
 };
@@ -38,15 +44,20 @@ static int64_t size_of(const struct place_item *x) {
   return (x->copies - 1) * stride_of(x) + x->bytes;
 }
 
-static int begin_of(const struct place_item *x) {
-  return x->copies > 1 ? x->loop_from : x->from;
+/* True if x keeps its bytes during the whole loop.  loop_to: see nisa/lifetime.h. */
+static bool keeps_bytes(const struct placing *p, const struct place_item *x) {
+  return x->copies > 1 || (p->is_apart && x->loop_to < INT_MAX);
 }
-static int end_of(const struct place_item *x) {
-  return x->copies > 1 ? x->loop_to : x->to;
+
+static int begin_of(const struct placing *p, const struct place_item *x) {
+  return keeps_bytes(p, x) ? x->loop_from : x->from;
+}
+static int end_of(const struct placing *p, const struct place_item *x) {
+  return keeps_bytes(p, x) ? x->loop_to : x->to;
 }
 
 static bool meet(const struct placing *p, const struct place_item *x, const struct place_item *y) {
-  return begin_of(x) < end_of(y) + p->distance && begin_of(y) < end_of(x) + p->distance;
+  return begin_of(p, x) < end_of(p, y) + p->distance && begin_of(p, y) < end_of(p, x) + p->distance;
 }
 
 /* ---- placing in a given order ----------------------------------------------------------------------------------- */
@@ -122,8 +133,8 @@ static int by_key(const void *p, const void *q) {
 static void set_order(struct placing *p, struct key *keys, enum order_kind kind) {
   for (int k = 0; k < p->n; k++) {
     const struct place_item *x = &p->v[k];
-    keys[k] = (struct key){.from = begin_of(x), .item = k};
-    keys[k].first = kind == BY_SIZE ? size_of(x) : kind == BY_LENGTH ? (int64_t)end_of(x) - begin_of(x) : 0;
+    keys[k] = (struct key){.from = begin_of(p, x), .item = k};
+    keys[k].first = kind == BY_SIZE ? size_of(x) : kind == BY_LENGTH ? (int64_t)end_of(p, x) - begin_of(p, x) : 0;
   }
   qsort(keys, (size_t)p->n, sizeof *keys, by_key);
   for (int k = 0; k < p->n; k++)
@@ -174,8 +185,8 @@ static int find_excess(const struct placing *p, struct change *changes) {
   int64_t live = 0;
   for (int k = 0; k < p->n; k++) {
     const int64_t size = p->v[k].is_fixed ? 0 : size_of(&p->v[k]);
-    changes[2 * k] = (struct change){begin_of(&p->v[k]), k, size};
-    changes[2 * k + 1] = (struct change){end_of(&p->v[k]), k, -size};
+    changes[2 * k] = (struct change){begin_of(p, &p->v[k]), k, size};
+    changes[2 * k + 1] = (struct change){end_of(p, &p->v[k]), k, -size};
   }
   qsort(changes, (size_t)p->n * 2, sizeof *changes, by_time);
   for (int k = 0; k < 2 * p->n; k++)
@@ -194,20 +205,31 @@ static bool gives_way_before(const struct place_item *x, const struct place_item
   const bool is_outside = x->loop_from <= y->loop_from && y->loop_to <= x->loop_to;
   if (is_outside != (y->loop_from <= x->loop_from && x->loop_to <= y->loop_to))
     return is_outside;
-  return x->bytes > y->bytes;
+  return size_of(x) > size_of(y);
 }
 
-/* Takes a copy from one of the items that are alive with `item`, or from it; false if all have a single one. */
-static bool take_copy(struct placing *p, int item) {
+/* Takes a copy from one of the items that are alive with `item`, or from it; false if none has more than so many. */
+static bool take_copy(struct placing *p, int item, int least) {
   struct place_item *best = NULL;
   for (int k = 0; k < p->n; k++) {
     struct place_item *x = &p->v[k];
-    if (x->copies > 1 && meet(p, x, &p->v[item]) && (!best || gives_way_before(x, best)))
+    if (x->copies > least && meet(p, x, &p->v[item]) && (!best || gives_way_before(x, best)))
       best = x;
   }
   if (best)
     best->copies--;
   return best;
+}
+
+/* Takes copies until everything fits; false if it does not where each has at most so many. */
+static bool take_copies(struct placing *p, struct key *keys, struct change *changes, int least, int *failed) {
+  while ((*failed = find_excess(p, changes)) >= 0)
+    if (!take_copy(p, *failed, least))
+      return false;
+  while (!place_in_some_order(p, keys, MOVES_MAX, failed))
+    if (!take_copy(p, *failed, least))
+      return false;
+  return true;
 }
 
 /* Gives items a second copy again that fits after all: what was taken later may have left room. */
@@ -229,7 +251,7 @@ static void give_back(struct placing *p, struct key *keys, struct change *change
 static int64_t latest_end(const struct placing *p) {
   int end = 0;
   for (int k = 0; k < p->n; k++) {
-    const int e = end_of(&p->v[k]);
+    const int e = end_of(p, &p->v[k]);
     end = e > end ? e : end;
   }
   return end;
@@ -252,13 +274,13 @@ static bool share_bytes(const struct place_item *x, int64_t at, const struct pla
 }
 
 /* The operations between the two, also from the end of a loop to its begin; -1 if they are alive together. */
-static int64_t gap_of(const struct place_item *x, const struct place_item *y) {
-  const int64_t after = begin_of(x) - end_of(y), before = begin_of(y) - end_of(x);
+static int64_t gap_of(const struct placing *p, const struct place_item *x, const struct place_item *y) {
+  const int64_t after = begin_of(p, x) - end_of(p, y), before = begin_of(p, y) - end_of(p, x);
   int64_t gap = after > before ? after : before;
 
   if (gap >= 0 && x->loop_from == y->loop_from && x->loop_to == y->loop_to) {
     const int64_t round = x->loop_to - x->loop_from,
-                  around = round - (end_of(x) - begin_of(x)) - (end_of(y) - begin_of(y)) - gap;
+                  around = round - (end_of(p, x) - begin_of(p, x)) - (end_of(p, y) - begin_of(p, y)) - gap;
     gap = around < gap ? around : gap;
   }
   return gap;
@@ -270,7 +292,7 @@ static int64_t least_gap(const struct placing *p, int k, int64_t at) {
   for (int i = 0; i < p->n; i++) {
     if (i == k || !share_bytes(&p->v[k], at, &p->v[i]))
       continue;
-    const int64_t gap = gap_of(&p->v[k], &p->v[i]);
+    const int64_t gap = gap_of(p, &p->v[k], &p->v[i]);
     least = gap < least ? gap : least;
   }
   return least;
@@ -304,12 +326,14 @@ bool place_items(struct arena *a, struct place_item *v, int n, int64_t capacity,
     assert(v[k].align >= 1 && v[k].copies >= 1 && v[k].from < v[k].to);
     v[k].wanted = v[k].copies;
   }
-  while ((*failed = find_excess(&p, changes)) >= 0)
-    if (!take_copy(&p, *failed))
+  p.is_apart = true;
+  if (!take_copies(&p, keys, changes, COPIES_KEPT, failed)) {
+    p.is_apart = false;
+    for (int k = 0; k < n; k++)
+      v[k].copies = v[k].wanted;
+    if (!take_copies(&p, keys, changes, 1, failed))
       return false;
-  while (!place_in_some_order(&p, keys, MOVES_MAX, failed))
-    if (!take_copy(&p, *failed))
-      return false;
+  }
   give_back(&p, keys, changes);
   const bool fits = place_in_some_order(&p, keys, MOVES_MAX, failed);
   assert(fits);

@@ -18,7 +18,7 @@
 struct place_item {
   int64_t bytes, align;   /* of one copy; align is at least 1 */
   int from, to;           /* with one copy it is alive in [from, to) */
-  int loop_from, loop_to; /* with several copies, in [loop_from, loop_to) */
+  int loop_from, loop_to; /* with several copies, in [loop_from, loop_to); loop_to is INT_MAX if it is in no loop */
   int copies;             /* as many as are wanted; afterwards as many as fit */
   int wanted;             /* set by place_items: copies at first */
   bool is_fixed;          /* it has one copy, at the offset that is given; fixed ones may have bytes in common */
@@ -27,8 +27,8 @@ struct place_item {
 
 /* Places all items in [0, capacity), so that items that are alive together have no byte in common, unless both are fixed.
  *
- * Copies are taken away only if not all fit: of items with more than two first, then of those
- * that wanted fewer, and the largest first.  Where there is
+ * Copies are taken away only if not all fit: of items with more than two first, those that take the most bytes first, and then of
+ * those that wanted fewer.  Where there is
  * room, memory is not reused soon after it became free, because a write must wait for the last reader of what was there.
  *
  * Returns false if the items do not fit even with one copy each; *failed is then one of those for which there was no

@@ -8,7 +8,10 @@
  * The windows of a convolution or of a stencil.  Each alone would be a load of nearly the same elements, and what is padded would go
  * to HBM before.  An instruction reads a window of the tile by its access pattern.
  *
- * Only slices that have all rows and all planes, where an iteration has whole rows, and where the smallest box around the slices has
+ * Slices whose rows begin at different ones, as the rows above and below in a stencil, have a tile for each first row: an instruction
+ * reads and writes the same partitions, and the same row is in another one there.
+ *
+ * Only slices that have all planes, where an iteration has whole rows, and where the smallest box around the slices has
  * fewer elements than they have together; or as many, if its rows are short: the weights of a depthwise convolution are then one
  * transfer, not one for each element.
  */
@@ -27,7 +30,7 @@ static bool has_all(const struct slice *s, int d, MlirType whole) {
   return s->offset[d] == 0 && s->size[d] == mlirShapedTypeGetDimSize(whole, d);
 }
 
-/* Reads v as a slice of a value outside SBUF that has all rows and all planes. */
+/* Reads v as a slice of a value outside SBUF that has all planes, and rows for those of the group. */
 static bool read_window(const struct fuse_group *g, MlirValue v, struct slice *s) {
   MlirOperation def = ir_defining_op(v);
 
@@ -37,7 +40,7 @@ static bool read_window(const struct fuse_group *g, MlirValue v, struct slice *s
   if (layout_read(v).space == MEM_SBUF || layout_read(slice_of(s)).space == MEM_SBUF)
     return false;
   for (int d = 0; d < s->rank; d++)
-    if (s->offset[d] == SLICE_DYNAMIC || (d <= g->n_planes && !has_all(s, d, mlirValueGetType(slice_of(s)))))
+    if (s->offset[d] == SLICE_DYNAMIC || (d < g->n_planes && !has_all(s, d, mlirValueGetType(slice_of(s)))))
       return false;
   return s->size[g->n_planes] == g->rows;
 }
@@ -74,7 +77,8 @@ MlirValue fuse_cover_source(const struct fuse_cover *c) {
 
 static struct fuse_cover *cover_of(struct fuse_group *g, struct arena *a, const struct slice *s) {
   for (int k = 0; k < g->n_covers; k++)
-    if (mlirValueEqual(fuse_cover_source(&g->covers[k]), slice_of(s)))
+    if (mlirValueEqual(fuse_cover_source(&g->covers[k]), slice_of(s)) &&
+        g->covers[k].offset[g->n_planes] == s->offset[g->n_planes])
       return &g->covers[k];
   struct fuse_cover *c = &g->covers[g->n_covers++];
   *c = (struct fuse_cover){.slice = s->op,
@@ -204,7 +208,7 @@ static MlirValue fill_edge(struct ir_builder *b, MlirValue tile, MlirValue by, i
   return ir_insert_slice(b, ir_fill(b, by, edge), tile, &s);
 }
 
-/* Makes the tile of a padding: `rows` are the planes and rows of the part, in the source. */
+/* Makes the tile of a padding, which has all rows: `rows` are the planes and rows of the part, in the source. */
 static MlirValue load_padded(struct ir_builder *b, const struct fuse_group *g, const struct fuse_cover *c,
                              const struct slice *pad, const struct ir_slice *rows, MlirValue tile) {
   MlirValue by = mlirOperationGetOperand(ir_defining_op(slice_of(pad)), 0), x = slice_part(pad);
@@ -247,9 +251,12 @@ MlirValue fuse_load_window(struct ir_builder *b, const struct fuse_group *g, Mli
 
   for (int d = 0; d < c->rank; d++) {
     const bool is_row = d <= g->n_planes;
-    offsets[d] = is_row ? s->offsets[d] : c->offset[d];
+    const bool is_added = is_row && s->dynamic[d].ptr && c->offset[d];
+    offsets[d] = c->offset[d] + (is_row ? s->offsets[d] : 0);
     sizes[d] = is_row ? s->sizes[d] : c->end[d] - c->offset[d];
-    dynamic[d] = is_row ? s->dynamic[d] : (MlirValue){NULL};
+    dynamic[d] = !is_row    ? (MlirValue){NULL}
+                 : is_added ? ir_binary(b, "arith.addi", s->dynamic[d], ir_index(b, c->offset[d]))
+                            : s->dynamic[d];
   }
   const struct ir_slice box = {.rank = c->rank, .offsets = offsets, .sizes = sizes, .dynamic = dynamic};
   MlirType t = ir_tensor_of(ir_value_element(v), c->rank, sizes);

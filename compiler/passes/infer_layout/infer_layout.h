@@ -86,6 +86,10 @@ double infer_steps(const struct tiled *t, int part);
 /* True if the operation may have this loop on the partitions. */
 bool infer_may_turn(const struct tiled *t, int loop);
 
+/* turned.c: gives an operation that puts rows in another order, with `part` on the partitions, a tile of which both sides have runs, of at most
+ * free_dims dimensions longer than 1; leaves the tiles of any other one. */
+void infer_tile_turned(const struct tiled *t, int part, int free_dims, int64_t *tile);
+
 /* space.c: chooses the memory of every value.  Sets at.space of each tiled operation that has none, and annotates the
  * other values that need a memory: results of loops, fills that are read. */
 void infer_spaces(struct infer *f);

@@ -175,11 +175,12 @@ static void vector_tile(const struct tiled *t, int part, int64_t *tile) {
     tile[part] = NISA_PARTITIONS < t->s.extents[part] ? NISA_PARTITIONS : t->s.extents[part];
   for (int i = last; i >= 0 && i != part && room > 1 && n_free < free_dims_max(t); i--) {
     if (i < last && (is_turned || t->is_gather || !is_plain(t, i) || i < part))
-      return;
+      break;
     tile[i] = t->s.extents[i] < room ? t->s.extents[i] : room;
     room = tile[i] < t->s.extents[i] ? 1 : room / (tile[i] > 0 ? tile[i] : 1);
     n_free += tile[i] > 1;
   }
+  infer_tile_turned(t, part, free_dims_max(t), tile);
 }
 
 double infer_steps(const struct tiled *t, int part) {

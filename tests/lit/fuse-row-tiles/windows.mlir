@@ -53,6 +53,32 @@ func.func @rows(%x: tensor<512x64xf32>) -> tensor<512x63xf32> {
   return %t : tensor<512x63xf32>
 }
 
+// Rows above and below are in other partitions: those that begin at the same row have one tile.
+// CHECK-LABEL: func.func @stencil
+// CHECK:         scf.for %[[I:[a-z0-9]+]] =
+// CHECK-COUNT-4:   bufferization.materialize_in_destination %{{.*}} -> tensor<128x62xf32>
+// CHECK:           %[[AT:.*]] = arith.addi %[[I]], %c1
+// CHECK-NEXT:      tensor.extract_slice %arg0[%[[AT]], 0] [128, 64]
+// CHECK:           %[[T:.*]] = bufferization.materialize_in_destination %{{.*}} -> tensor<128x64xf32>
+// CHECK-NEXT:      tensor.extract_slice %[[T]][0, 0] [128, 62]
+// CHECK:           bufferization.materialize_in_destination %{{.*}} -> tensor<128x64xf32>
+// CHECK-NOT:       bufferization.materialize_in_destination
+// CHECK:           tensor.extract_slice %[[T]][0, 2] [128, 62]
+// CHECK:         return
+func.func @stencil(%x: tensor<514x64xf32>) -> tensor<512x62xf32> {
+  %a = tensor.extract_slice %x[0, 1] [512, 62] [1, 1] : tensor<514x64xf32> to tensor<512x62xf32>
+  %b = tensor.extract_slice %x[2, 1] [512, 62] [1, 1] : tensor<514x64xf32> to tensor<512x62xf32>
+  %c = tensor.extract_slice %x[1, 0] [512, 62] [1, 1] : tensor<514x64xf32> to tensor<512x62xf32>
+  %d = tensor.extract_slice %x[1, 2] [512, 62] [1, 1] : tensor<514x64xf32> to tensor<512x62xf32>
+  %o = tensor.empty() : tensor<512x62xf32>
+  %s = linalg.sub ins(%a, %b : tensor<512x62xf32>, tensor<512x62xf32>) outs(%o : tensor<512x62xf32>) -> tensor<512x62xf32>
+  %q = tensor.empty() : tensor<512x62xf32>
+  %t = linalg.sub ins(%s, %c : tensor<512x62xf32>, tensor<512x62xf32>) outs(%q : tensor<512x62xf32>) -> tensor<512x62xf32>
+  %r = tensor.empty() : tensor<512x62xf32>
+  %u = linalg.mul ins(%t, %d : tensor<512x62xf32>, tensor<512x62xf32>) outs(%r : tensor<512x62xf32>) -> tensor<512x62xf32>
+  return %u : tensor<512x62xf32>
+}
+
 // Halves of long rows have nothing in common: each is loaded by itself.
 // CHECK-LABEL: func.func @halves
 // CHECK:           bufferization.materialize_in_destination %{{.*}} -> tensor<128x256xf32>
