@@ -36,6 +36,8 @@ const struct pass_def *pass_find(const char *name); /* NULL when none of our pas
 /* Adds a remark: by this rule, the pass decided what the text says about op.  Returns it, so that the caller can add the
  * limits, the choices that were rejected and the knob (remark.h); NULL if nobody wants remarks. */
 struct remark *pass_remark(struct pass_run *run, MlirOperation op, enum rule rule, const char *fmt, ...) PRINTF(4, 5);
+/* Drops the run's remarks of the rule about op, or about what it was made from, whose text begins so: something else became of op. */
+void pass_drop_remarks(struct pass_run *run, MlirOperation op, enum rule rule, const char *beginning);
 /* The rule of this name is tried on op next (base/step.h).  The program must be valid by then, or else this rewrite and the
  * one before become one step. */
 static inline void pass_step(struct pass_run *run, MlirOperation op, const char *rule) {

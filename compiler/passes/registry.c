@@ -53,6 +53,24 @@ struct remark *pass_remark(struct pass_run *run, MlirOperation op, enum rule rul
   return remark_add(rs, run->arena, &r);
 }
 
+void pass_drop_remarks(struct pass_run *run, MlirOperation op, enum rule rule, const char *beginning) {
+  const int id = ir_op_id(mlirOperationGetLocation(op));
+  struct remark *before = NULL;
+
+  if (!run->remarks || id < 0)
+    return;
+  for (struct remark *r = run->remarks->first; r; r = r->next) {
+    if (r->op != id || r->rule != rule || strncmp(r->text, beginning, strlen(beginning))) {
+      before = r;
+      continue;
+    }
+    *(before ? &before->next : &run->remarks->first) = r->next;
+    if (run->remarks->last == r)
+      run->remarks->last = before;
+    run->remarks->n--;
+  }
+}
+
 enum status pass_fail(struct pass_run *run, MlirOperation op, const char *fmt, ...) {
   va_list ap;
   va_start(ap, fmt);

@@ -299,8 +299,13 @@ static void keep(struct ln *ln, MlirOperation alloc, struct ln_room *room) {
     MlirOperation op = k.visits.v[n].op;
     ln->op = op;
     ln->b = edit_before(run, op);
+    memset(ln->said, 0, sizeof ln->said);
+    if (k.visits.v[n].is_with_chip)
+      pass_drop_remarks(run, op, RULE_ENGINE, k.visits.v[n].is_turn ? "dma_transpose " : "dma_copy ");
     if (k.visits.v[n].is_turn)
       emit_turn(ln, &new[n]);
+    else if (k.visits.v[n].is_with_chip)
+      (void)ln_emit(ln, NISA_TENSOR_COPY, NISA_ENGINE_VECTOR, new[n].operand, NULL);
     else
       (void)ln_insert(ln, nisa_create(&new[n], ln->b.loc, 0, NULL));
     mlirOperationDestroy(op);
