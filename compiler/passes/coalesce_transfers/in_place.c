@@ -53,6 +53,43 @@ static bool read_dims(struct in_place *p, const struct nisa_access *dst) {
   return p->dim[0] == 0;
 }
 
+/* Writes each index of the source by the dimensions of dst: one dimension of the source may be several of them.  False if they do not fit
+ * together. */
+static bool read_source_by(struct in_place *p, const struct nisa_access *dst, const struct nisa_access *src) {
+  struct nisa_index was;
+  int d = 0;
+
+  p->rank = (int)mlirAffineMapGetNumResults(src->map);
+  for (int r = 0; r < p->rank; r++) {
+    if (!nisa_access_index(src, r, &was))
+      return false;
+    p->index[r] = was;
+    for (int k = 0; k < NISA_TILE_MAX; k++)
+      p->index[r].dim[k] = 0;
+  }
+  for (int k = 0; k < src->n_dims; k++) {
+    const int first = d;
+    int64_t n = 1;
+    while (d < dst->n_dims && n < src->tile[k])
+      n *= dst->tile[d++];
+    if (n != src->tile[k])
+      return false;
+    if (n == 1 && d < dst->n_dims && dst->tile[d] == 1)
+      d++;
+    for (int r = 0; r < p->rank; r++) {
+      (void)nisa_access_index(src, r, &was);
+      int64_t by = was.dim[k];
+      for (int e = d - 1; e >= first; e--) {
+        p->index[r].dim[e] = by;
+        by *= dst->tile[e];
+      }
+    }
+  }
+  while (d < dst->n_dims && dst->tile[d] == 1)
+    d++;
+  return d == dst->n_dims;
+}
+
 static bool read_copy(struct in_place *p, MlirOperation op) {
   if (!nisa_read(op, &p->copy, NULL) || nisa_keeps_order(op))
     return false;
@@ -60,14 +97,11 @@ static bool read_copy(struct in_place *p, MlirOperation op) {
   if (!is_buffer(dst->base, &p->alloc) || !is_buffer(src->base, &p->source) || mlirValueEqual(dst->base, src->base) ||
       !mlirBlockEqual(mlirOperationGetBlock(p->alloc), mlirOperationGetBlock(op)) ||
       !mlirTypeEqual(nisa_access_element(dst), nisa_access_element(src)) || !mlirTypeIsNull(dst->type) ||
-      !mlirTypeIsNull(src->type) || src->par_dims != 1 || src->n_dims != dst->n_dims || !read_dims(p, dst))
+      !mlirTypeIsNull(src->type) || src->par_dims != 1 || src->tile[0] != dst->tile[0] || !read_dims(p, dst) ||
+      !read_source_by(p, dst, src))
     return false;
-  p->rank = (int)mlirAffineMapGetNumResults(src->map);
-  for (int d = 0; d < dst->n_dims; d++)
-    if (src->tile[d] != dst->tile[d])
-      return false;
   for (int r = 0; r < p->rank; r++)
-    if (!nisa_access_index(src, r, &p->index[r]) || (p->index[r].dim[0] != 0) != (r == 0))
+    if ((p->index[r].dim[0] != 0) != (r == 0))
       return false;
   const struct nisa_index *first = &p->index[0];
   if (first->dim[0] != 1 || first->constant)
