@@ -51,6 +51,16 @@ static int64_t alignment_of(const struct nisa_lifetime *x) {
 
 /* ---- on chip ----------------------------------------------------------------------------------------------------- */
 
+/* True if PSUM is used in the loop of x. */
+static bool is_with_products(const struct allocation *m, const struct nisa_lifetime *x) {
+  for (int k = 0; k < m->lifetimes.n && !mlirOperationIsNull(x->loop); k++) {
+    const struct nisa_lifetime *y = &m->lifetimes.v[k];
+    if (y->space == MEM_PSUM && y->from >= x->loop_from && y->from < x->loop_to)
+      return true;
+  }
+  return false;
+}
+
 static struct place_item item_of(const struct allocation *m, const struct nisa_lifetime *x, int copies) {
   struct nisa_place at = {0};
   return (struct place_item){
@@ -61,6 +71,7 @@ static struct place_item item_of(const struct allocation *m, const struct nisa_l
       .loop_from = x->loop_from,
       .loop_to = x->loop_to,
       .copies = copies,
+      .is_with_products = is_with_products(m, x),
       .is_fixed = nisa_address_of(x->alloc, &at),
       .offset = at.bank * m->machine->psum_bank_bytes + (x->space == MEM_PSUM ? 0 : at.offset),
   };

@@ -5,7 +5,8 @@
  * and after a failure the item that had no room first (no order is right for all programs: the problem is NP-hard).
  *
  * Values of a loop that share bytes make engines wait: one that computes the first one of the next round waits for what reads the last
- * one of this round.  So if it fits with four copies of what DMA fills, those in the loop share no bytes.
+ * one of this round.  So if it fits with four copies of what DMA fills, those in the loop share no bytes, unless it has
+ * products.
  *
  * To keep memory unused for some time after it became free, lifetimes are made longer by a distance, in operations.  The
  * largest distance of total, total / 2, total / 4 … with which everything fits is taken.  The largest is the whole
@@ -46,7 +47,7 @@ static int64_t size_of(const struct place_item *x) {
 
 /* True if x keeps its bytes during the whole loop.  loop_to: see nisa/lifetime.h. */
 static bool keeps_bytes(const struct placing *p, const struct place_item *x) {
-  return x->copies > 1 || (p->is_apart && x->loop_to < INT_MAX);
+  return x->copies > 1 || (p->is_apart && x->loop_to < INT_MAX && !x->is_with_products);
 }
 
 static int begin_of(const struct placing *p, const struct place_item *x) {
