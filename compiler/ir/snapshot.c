@@ -180,9 +180,11 @@ uint64_t ir_print_of(MlirOperation op) {
     h = hash_mix(h, (uintptr_t)mlirValueGetType(mlirOperationGetOperand(op, k)).ptr);
   for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
     for (MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(b);
-         b = mlirBlockGetNextInRegion(b))
+         b = mlirBlockGetNextInRegion(b)) {
+      h = hash_mix(h, (uintptr_t)mlirBlockGetTerminator(b).ptr);
       for (intptr_t k = 0; k < mlirBlockGetNumArguments(b); k++)
         h = hash_mix(h, (uintptr_t)mlirValueGetType(mlirBlockGetArgument(b, k)).ptr);
+    }
   return h;
 }
 
