@@ -63,6 +63,7 @@ struct path {
   bool is_nisa;                  /* the source is NISA */
   struct stage before;
   struct ir_prints prints; /* of the module that `before` shows */
+  bool is_verified;        /* after a pass changed the module, all of it was verified */
   bool is_same;            /* the last pass changed nothing */
   struct stage_checks checks;
   /* With a check: the program before the current pass, in one of two forms. */

@@ -94,9 +94,10 @@ static enum status verify_change(struct path *p, const struct stage_def *def) {
   if (p->is_same)
     return ST_OK;
   ir_capture_begin(r->ir, &c, &r->diags, DG_PASS_FAILED, r->arena);
-  bool ok = mlirOperationVerify(module);
+  p->is_verified =
+      p->is_verified ? ir_verify_changed(module, &p->prints, work_of(p, def)) : mlirOperationVerify(module);
   ir_capture_end(r->ir, &c);
-  return ok ? ST_OK : ST_INPUT;
+  return p->is_verified ? ST_OK : ST_INPUT;
 }
 
 static enum status run_upstream(struct path *p, const struct stage_def *def) {

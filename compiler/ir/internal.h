@@ -33,4 +33,8 @@ MlirLocation ir_loc_of_place(MlirContext ctx, const struct src_loc *p);
  * their file.  Returns the number of loops. */
 int ir_loc_loops(struct arena *a, MlirStringRef name, size_t *func_len, const struct src_range **loops);
 
+/* What ir_prints (snapshot.h) has of an operation: a hash of its identity, its place in its block, operands and their types,
+ * results, attributes and location, and of the arguments and the ends of its blocks. */
+uint64_t ir_print_of(MlirOperation op);
+
 #endif

@@ -171,20 +171,25 @@ enum status ir_snapshot_with(struct ir *ir, MlirOperation module, ir_printer *pr
 
 /* ---- unchanged stages ------------------------------------------------------------------------------------------- */
 
-static uint64_t hash_of(MlirOperation op) {
+uint64_t ir_print_of(MlirOperation op) {
   uint64_t h = mlirOperationHashValue(op);
   h = hash_mix(h, (uintptr_t)op.ptr);
   h = hash_mix(h, (uintptr_t)mlirOperationGetBlock(op).ptr);
+  h = hash_mix(h, (uintptr_t)mlirOperationGetNextInBlock(op).ptr);
+  for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++)
+    h = hash_mix(h, (uintptr_t)mlirValueGetType(mlirOperationGetOperand(op, k)).ptr);
   for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
     for (MlirBlock b = mlirRegionGetFirstBlock(mlirOperationGetRegion(op, r)); !mlirBlockIsNull(b);
-         b = mlirBlockGetNextInRegion(b))
+         b = mlirBlockGetNextInRegion(b)) {
+      h = hash_mix(h, (uintptr_t)mlirBlockGetTerminator(b).ptr);
       for (intptr_t k = 0; k < mlirBlockGetNumArguments(b); k++)
         h = hash_mix(h, (uintptr_t)mlirValueGetType(mlirBlockGetArgument(b, k)).ptr);
+    }
   return h;
 }
 
 static MlirWalkResult hash_op(MlirOperation op, void *user) {
-  *(uint64_t *)user = hash_mix(*(uint64_t *)user, hash_of(op));
+  *(uint64_t *)user = hash_mix(*(uint64_t *)user, ir_print_of(op));
   return MlirWalkResultAdvance;
 }
 
@@ -203,7 +208,7 @@ struct prints {
 
 static MlirWalkResult keep_print(MlirOperation op, void *user) {
   struct prints *p = user;
-  array_push(p->a, p->v, hash_of(op));
+  array_push(p->a, p->v, ir_print_of(op));
   return MlirWalkResultAdvance;
 }
 
@@ -215,7 +220,7 @@ void ir_prints_take(MlirOperation root, struct arena *a, struct ir_prints *out) 
 
 static MlirWalkResult compare_print(MlirOperation op, void *user) {
   struct prints *p = user;
-  p->is_same = p->at < p->v->n && p->v->v[p->at++] == hash_of(op);
+  p->is_same = p->at < p->v->n && p->v->v[p->at++] == ir_print_of(op);
   return p->is_same ? MlirWalkResultAdvance : MlirWalkResultInterrupt;
 }
 

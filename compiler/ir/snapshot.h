@@ -42,7 +42,7 @@ ir_printer ir_print;
 MUST_USE enum status ir_snapshot_with(struct ir *ir, MlirOperation module, ir_printer *printer, int64_t elide_above,
                                       struct buf *text, struct arena *a, struct ir_snapshot *out, struct error *err);
 
-/* A hash over every operation's identity, block, operands, results, attributes and location, and over the blocks'
+/* A hash over every operation's identity, place in its block, operands, results, attributes and location, and over the blocks'
  * arguments.  Equal before and after a pass only if the pass changed nothing.  Far cheaper than a snapshot. */
 uint64_t ir_fingerprint(MlirOperation root);
 /* The same for each operation, in pre-order: two programs differ at the first operation that does, so most that differ are told
@@ -55,6 +55,9 @@ struct ir_prints {
 void ir_prints_take(MlirOperation root, struct arena *a, struct ir_prints *out);
 /* True if root is as it was when they were taken; false if they were not taken. */
 bool ir_prints_match(MlirOperation root, const struct ir_prints *before);
+/* Verifies what has changed since they were taken of the module, when it was valid.  MLIR's diagnostics are as those of a
+ * verification of all. */
+MUST_USE bool ir_verify_changed(MlirOperation module, const struct ir_prints *before, struct arena *a);
 /* The snapshot of a stage that equals the one before it: every operation came from itself. */
 struct ir_snapshot ir_snapshot_again(const struct ir_snapshot *before, struct arena *a);
 

@@ -126,14 +126,25 @@ static void append(MlirStringRef s, void *user) {
   buf_append(user, s.data, s.length);
 }
 
+static const struct nisa_text *find_text(const struct nisa_texts *known, const void *what) {
+  for (struct index_probe p = index_probe(&known->by_what, hash_pointer(what)); index_next(&p);)
+    if (known->texts.v[p.entry].what == what)
+      return &known->texts.v[p.entry];
+  return NULL;
+}
+
+static const struct nisa_text *add_text(struct nisa_line *w, const struct nisa_text *made) {
+  struct nisa_texts *known = w->texts;
+  index_add(&known->by_what, hash_pointer(made->what), known->texts.n);
+  return array_push(w->arena, &known->texts, *made);
+}
+
 /* The text of an attribute, or of a type if the attribute is null. */
 static const struct nisa_text *text_of(struct nisa_line *w, MlirAttribute v, MlirType t) {
-  struct nisa_texts *known = w->texts;
   struct nisa_text made = {.what = mlirAttributeIsNull(v) ? t.ptr : v.ptr};
-  const uint32_t hash = hash_pointer(made.what);
-  for (struct index_probe p = index_probe(&known->by_what, hash); index_next(&p);)
-    if (known->texts.v[p.entry].what == made.what)
-      return &known->texts.v[p.entry];
+  const struct nisa_text *found = find_text(w->texts, made.what);
+  if (found)
+    return found;
   struct buf text;
   buf_init(&text, 64 << 20);
   if (mlirAttributeIsNull(v))
@@ -143,9 +154,7 @@ static const struct nisa_text *text_of(struct nisa_line *w, MlirAttribute v, Mli
   if (!buf_status(&text))
     made.text = arena_strndup(w->arena, buf_text(&text), made.len = text.len);
   buf_clear(&text);
-  index_add(&known->by_what, hash, known->texts.n);
-  array_push(w->arena, &known->texts, made);
-  return &known->texts.v[known->texts.n - 1];
+  return add_text(w, &made);
 }
 
 static void put_text(struct nisa_line *w, const struct nisa_text *t) {
@@ -312,6 +321,35 @@ static void put_map(struct nisa_line *w, const struct nisa_access *x) {
   buf_puts(w->out, "]");
 }
 
+static void write_indices(struct nisa_line *w, const struct nisa_access *x) {
+  if (!is_plain(x)) {
+    put_map(w, x);
+    return;
+  }
+  buf_puts(w->out, "[");
+  for (int r = 0; r < mlirAffineMapGetNumResults(x->map); r++) {
+    buf_puts(w->out, r ? ", " : "");
+    put_index(w, x, r);
+  }
+  buf_puts(w->out, "]");
+}
+
+/* Maps without symbols mean the same everywhere, and programs have few. */
+static void put_indices(struct nisa_line *w, const struct nisa_access *x) {
+  const struct nisa_text *known = x->n_indices ? NULL : find_text(w->texts, x->map.ptr);
+  const size_t at = w->out->len;
+  if (known) {
+    put_text(w, known);
+    return;
+  }
+  write_indices(w, x);
+  if (!x->n_indices && !buf_status(w->out)) {
+    const size_t len = w->out->len - at;
+    const char *text = arena_strndup(w->arena, w->out->data + at, len);
+    (void)add_text(w, &(struct nisa_text){.what = x->map.ptr, .text = text, .len = len});
+  }
+}
+
 static void put_operand(struct nisa_line *w, const char *name, const struct nisa_access *x) {
   buf_puts(w->out, name);
   if (!nisa_is_scalar(x)) {
@@ -331,16 +369,7 @@ static void put_operand(struct nisa_line *w, const char *name, const struct nisa
     buf_puts(w->out, " as ");
     put_type(w, x->type);
   }
-  if (!is_plain(x)) {
-    put_map(w, x);
-    return;
-  }
-  buf_puts(w->out, "[");
-  for (int r = 0; r < mlirAffineMapGetNumResults(x->map); r++) {
-    buf_puts(w->out, r ? ", " : "");
-    put_index(w, x, r);
-  }
-  buf_puts(w->out, "]");
+  put_indices(w, x);
 }
 
 /* ---- attributes ------------------------------------------------------------------------------------------------- */

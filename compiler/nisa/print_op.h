@@ -12,7 +12,7 @@ struct nisa_texts {
   struct index by_what;
   struct {
     struct nisa_text {
-      const void *what; /* the address of the type or attribute */
+      const void *what; /* the address of the type, the attribute, or the map of indices */
       const char *text; /* NULL: it is too long */
       size_t len;
     } *v;

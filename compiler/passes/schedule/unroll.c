@@ -274,48 +274,48 @@ static bool is_early(const struct loads *l, const struct nisa_instr *in) {
          !table_get(&l->used, buffer_root(dst->base).ptr) && may_come_first(in->op);
 }
 
-/* The first instruction after the load that reads of its buffer what it loads; instructions are in `ops` from `from` on. */
-static int reader_of(const struct ir_ops *ops, int from, const struct nisa_instr *load) {
-  const struct box loaded = box_of(&load->operand[0]);
-  for (int k = from; k < ops->n; k++) {
-    struct nisa_instr in;
-    if (!nisa_read(ops->v[k], &in, NULL))
-      continue;
-    for (int i = 1; i < in.def->n_operands; i++) {
-      if (!nisa_is_data(&in.operand[i]))
+/* The first instruction after load number k that reads of its buffer what it loads. */
+static int reader_of(const struct nisa_instr *instrs, int n, int k) {
+  const struct box loaded = box_of(&instrs[k].operand[0]);
+  while (++k < n)
+    for (int i = 1; instrs[k].def && i < instrs[k].def->n_operands; i++) {
+      if (!nisa_is_data(&instrs[k].operand[i]))
         continue;
-      const struct box read = box_of(&in.operand[i]);
+      const struct box read = box_of(&instrs[k].operand[i]);
       if (box_meets(&read, &loaded))
         return k;
     }
-  }
-  return ops->n;
+  return n;
 }
 
 /* Puts the loads that wait for nothing first, in the order in which they are needed, and the allocations of all that they fill. */
 static void put_loads_first(struct pass_run *run, MlirOperation function) {
   const struct ir_ops ops = ir_collect(run->arena, function, is_instruction, NULL);
   struct loads l = {.written.arena = run->arena, .used.arena = run->arena};
+  struct nisa_instr *instrs = arena_new_array(run->arena, struct nisa_instr, (size_t)ops.n + 1);
   int *reader = arena_new_array(run->arena, int, (size_t)ops.n + 1);
   MlirOperation place = {NULL};
-  struct nisa_instr in;
 
-  for (int k = 0; k < ops.n; k++)
-    if (nisa_read(ops.v[k], &in, NULL) && !is_on_chip(&in.operand[0]))
-      table_put(&l.written, buffer_root(in.operand[0].base).ptr, run);
   for (int k = 0; k < ops.n; k++) {
+    if (!nisa_read(ops.v[k], &instrs[k], NULL))
+      instrs[k].def = NULL; /* it is left where it is */
+    else if (!is_on_chip(&instrs[k].operand[0]))
+      table_put(&l.written, buffer_root(instrs[k].operand[0].base).ptr, run);
+  }
+  for (int k = 0; k < ops.n; k++) {
+    const struct nisa_instr *in = &instrs[k];
     reader[k] = -1;
-    if (!nisa_read(ops.v[k], &in, NULL))
+    if (!in->def)
       continue;
-    if (is_early(&l, &in)) {
-      reader[k] = reader_of(&ops, k + 1, &in);
+    if (is_early(&l, in)) {
+      reader[k] = reader_of(instrs, ops.n, k);
       continue;
     }
     if (mlirOperationIsNull(place))
       place = ops.v[k];
-    for (int i = 0; i < in.def->n_operands; i++)
-      if (nisa_is_data(&in.operand[i]))
-        table_put(&l.used, buffer_root(in.operand[i].base).ptr, run);
+    for (int i = 0; i < in->def->n_operands; i++)
+      if (nisa_is_data(&in->operand[i]))
+        table_put(&l.used, buffer_root(in->operand[i].base).ptr, run);
   }
   if (mlirOperationIsNull(place))
     return;
