@@ -13,6 +13,9 @@
  *
  * Fusion and the passes on buffers expect this form: every offset is a multiple of the tile, and no view of a part is
  * between a loop and its buffer.  slices.c does this; it changes nothing where the pattern is incomplete.
+ *
+ * A product that continues the sum of another one has the same loops.  sums.c makes one nest of both, in which one accumulator goes
+ * through the steps over K of the one and then of the other.
  */
 #include <string.h>
 
@@ -25,6 +28,7 @@
 #include "ir/structured.h"
 #include "passes/pass.h"
 #include "passes/apply_and_strip_transforms/slices.h"
+#include "passes/apply_and_strip_transforms/sums.h"
 
 static bool is_transform(MlirOperation op, void *user) {
   (void)user;
@@ -229,7 +233,7 @@ static enum status run_pass(struct pass_run *run) {
   pass_step(run, run->module, "remove-script");
   strip(run);
   slices_move_into_loops(run);
-  return ST_OK;
+  return sums_merge_loops(run);
 }
 
 const struct pass_def apply_and_strip_transforms = {

@@ -259,8 +259,31 @@ static const char *why_not_tiled(const struct tiled *c) {
   return "a reader needs other tiles of it";
 }
 
-/* Sets *why if the value must be in HBM. */
+/* True for a product of which another one only continues the sum, tile by tile. */
+static bool is_continued(const struct infer *f, const struct tiled *t) {
+  bool is_init = false;
+
+  if (t->s.kind != SK_MATMUL)
+    return false;
+  for (MlirOpOperand u = mlirValueGetFirstUse(t->value); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation user = mlirOpOperandGetOwner(u);
+    if (layout_is_annotation(user))
+      continue;
+    const struct tiled *c = mlirOperationGetNumResults(user) ? infer_find(f, mlirOperationGetResult(user, 0)) : NULL;
+    if (is_init || !c || c->s.kind != SK_MATMUL || mlirOpOperandGetOperandNumber(u) != 2 ||
+        !reads_its_tiles(f, t, c, 2))
+      return false;
+    is_init = true;
+  }
+  return is_init;
+}
+
+/* Sets *why if the value must be in HBM, or is never in memory as a whole. */
 static enum mem_space space_of(const struct infer *f, const struct tiled *t, const char **why) {
+  if (is_continued(f, t)) {
+    *why = "the next product is added to it in PSUM";
+    return MEM_SBUF;
+  }
   if (infer_is_too_large(f, t)) {
     *why = "it takes more than half of SBUF";
     return MEM_HBM;

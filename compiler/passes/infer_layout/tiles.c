@@ -493,6 +493,16 @@ static bool leaves_one_partition(const struct infer *f, const struct tiled *p, i
          (y == c->part && x != p->part && has_one_step(f, p->var + x));
 }
 
+/* The tiles of a product are added to those of the product before it, in PSUM. */
+static enum status merge_sums(struct infer *f, const struct tiled *c) {
+  const struct tiled *p = c->s.kind == SK_MATMUL ? infer_find(f, mlirOperationGetOperand(c->op, 2)) : NULL;
+  enum status st = ST_OK;
+
+  for (int l = 0; p && p->s.kind == SK_MATMUL && !st && l < 2; l++)
+    st = merge(f, p->var + l, c->var + l);
+  return st;
+}
+
 static enum status merge_reads(struct infer *f, const struct tiled *c) {
   enum status st = ST_OK;
 
@@ -538,5 +548,7 @@ enum status infer_tiles(struct infer *f) {
   }
   for (int i = 0; !st && i < f->n; i++)
     st = merge_reads(f, &f->v[i]);
+  for (int i = 0; !st && i < f->n; i++)
+    st = merge_sums(f, &f->v[i]);
   return st;
 }

@@ -7,6 +7,7 @@
 #include "ir/structured.h"
 #include "ir/build.h"
 #include "passes/lib/edit.h"
+#include "passes/lib/layout.h"
 
 static bool is_zero_fill(MlirOperation op) {
   return ir_is(op, "linalg.fill") && ir_is_zero(mlirOperationGetOperand(op, 0));
@@ -86,6 +87,60 @@ static bool make_undefined(MlirOperation user, intptr_t at) {
   return make_undefined(user, at); /* a fill of a fill */
 }
 
+/* ---- sums of products -------------------------------------------------------------------------------------------- */
+
+/* The tile of a matmul, [M, N, K]; null if it has none. */
+static MlirAttribute tile_of(MlirOperation matmul) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(ir_result(matmul)); !mlirOpOperandIsNull(u);
+       u = mlirOpOperandGetNextUse(u)) {
+    MlirAttribute tile = ir_attr(mlirOpOperandGetOwner(u), "loop_tile_size");
+    if (ir_is(mlirOpOperandGetOwner(u), "nkipy.tile_op") && !mlirAttributeIsNull(tile) &&
+        mlirAttributeIsADenseI64Array(tile) && mlirDenseArrayGetNumElements(tile) == 3)
+      return tile;
+  }
+  return (MlirAttribute){NULL};
+}
+
+static bool have_same_tiles(MlirOperation x, MlirOperation y) {
+  MlirAttribute a = tile_of(x), b = tile_of(y);
+  return !mlirAttributeIsNull(a) && !mlirAttributeIsNull(b) &&
+         mlirDenseI64ArrayGetElement(a, 0) == mlirDenseI64ArrayGetElement(b, 0) &&
+         mlirDenseI64ArrayGetElement(a, 1) == mlirDenseI64ArrayGetElement(b, 1);
+}
+
+/* The only operation besides annotations that uses v; null if there are several or none. */
+static MlirOperation only_user(MlirValue v) {
+  MlirOperation user = {NULL};
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation op = mlirOpOperandGetOwner(u);
+    if (layout_is_annotation(op))
+      continue;
+    if (!mlirOperationIsNull(user))
+      return (MlirOperation){NULL};
+    user = op;
+  }
+  return user;
+}
+
+MlirOperation accumulator_before(MlirOperation matmul) {
+  MlirOperation before = ir_defining_op(mlirOperationGetOperand(matmul, 2));
+  return !mlirOperationIsNull(before) && ir_is(before, "linalg.matmul") && have_same_tiles(before, matmul) &&
+                 mlirBlockEqual(mlirOperationGetBlock(before), mlirOperationGetBlock(matmul)) &&
+                 mlirOperationEqual(only_user(ir_result(before)), matmul)
+             ? before
+             : (MlirOperation){NULL};
+}
+
+MlirOperation accumulator_after(MlirOperation matmul) {
+  MlirOperation after = only_user(ir_result(matmul));
+  return !mlirOperationIsNull(after) && ir_is(after, "linalg.matmul") &&
+                 mlirOperationEqual(accumulator_before(after), matmul)
+             ? after
+             : (MlirOperation){NULL};
+}
+
+/* ---- another start ----------------------------------------------------------------------------------------------- */
+
 /* Moves an operation that was just appended to its block after `after`. */
 static MlirOperation settle(MlirOperation made, MlirOperation after) {
   mlirOperationMoveAfter(made, after);
@@ -110,7 +165,7 @@ static void annotate_sum(struct ir_builder *b, MlirOperation tile_op, MlirOperat
 }
 
 void accumulator_start_from_zero(struct pass_run *run, MlirOperation matmul, int64_t *next_id) {
-  if (make_undefined(matmul, 2))
+  if (!mlirOperationIsNull(accumulator_before(matmul)) || make_undefined(matmul, 2))
     return;
 
   MlirValue product = mlirOperationGetResult(matmul, 0), init = mlirOperationGetOperand(matmul, 2);

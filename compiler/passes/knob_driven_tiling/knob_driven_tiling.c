@@ -39,7 +39,7 @@
 #include "ir/structured.h"
 #include "nisa/nisa.h"
 #include "passes/knob_driven_tiling/accumulator.h"
-#include "passes/knob_driven_tiling/blocks.h"
+#include "passes/lib/blocks.h"
 #include "passes/knob_driven_tiling/script.h"
 #include "passes/lib/layout.h"
 #include "passes/lib/scan.h"
@@ -51,7 +51,7 @@ struct tiled {
   struct structured s;
   int64_t tile[STRUCTURED_LOOPS_MAX];
   int64_t op_id;
-  struct product product; /* of a matmul */
+  struct multiplied product; /* of a matmul */
   struct blocks blocks;
 };
 
@@ -325,17 +325,40 @@ static bool is_fused_with_others(const struct tiled *t) {
   return false;
 }
 
-static void choose_blocks(struct pass_run *run, struct tiled *t) {
-  struct product *p = &t->product;
-  *p = (struct product){.sbuf = nisa_machine(run->target)->sbuf_bytes};
+static struct multiplied read_factors(struct pass_run *run, const struct tiled *t) {
+  struct multiplied p = {.sbuf = nisa_machine(run->target)->sbuf_bytes};
   for (int loop = 0; loop < 2; loop++) {
     MlirValue v = mlirOperationGetOperand(t->op, loop);
-    p->factor[loop] = (struct factor){element_bytes(v), is_in_sbuf(v), loop == 0 && !is_lhs_transposed(t)};
+    p.factor[loop] = (struct factor){element_bytes(v), is_in_sbuf(v), loop == 0 && !is_lhs_transposed(t)};
   }
-  memcpy(p->extent, t->s.extents, sizeof p->extent);
-  memcpy(p->tile, t->tile, sizeof p->tile);
-  t->blocks = blocks_choose(p);
-  if (t->blocks.m && is_fused_with_others(t))
+  memcpy(p.extent, t->s.extents, sizeof p.extent);
+  memcpy(p.tile, t->tile, sizeof p.tile);
+  return p;
+}
+
+/* All products of a sum have the same blocks, so that their loops are the same. */
+static void choose_blocks(struct pass_run *run, struct tiled *t) {
+  MlirOperation first = t->op;
+  struct multiplied *last = NULL, sum;
+  bool is_fused = is_fused_with_others(t);
+
+  t->product = read_factors(run, t);
+  for (MlirOperation op = first; !mlirOperationIsNull(op); op = accumulator_before(op))
+    first = op;
+  for (MlirOperation op = first; !mlirOperationIsNull(op); op = accumulator_after(op)) {
+    struct tiled other;
+    int n;
+    if (!read_tiled(op, &other, &n))
+      break;
+    struct multiplied *p = last ? arena_new(run->arena, struct multiplied) : &sum;
+    *p = read_factors(run, &other);
+    if (last)
+      last->next = p;
+    last = p;
+    is_fused |= is_fused_with_others(&other);
+  }
+  t->blocks = blocks_choose(last ? &sum : &t->product);
+  if (t->blocks.m && is_fused)
     t->blocks = (struct blocks){1, 1, false};
 }
 
@@ -431,7 +454,7 @@ static const char *bytes_text(struct pass_run *run, int64_t n) {
 }
 
 static void remark_blocks(struct pass_run *run, const struct tiled *t) {
-  const struct product *p = &t->product;
+  const struct multiplied *p = &t->product;
   const struct blocks one = {1, 1, false}, *b = t->blocks.m ? &t->blocks : &one;
   struct remark *r =
       t->blocks.m

@@ -82,3 +82,15 @@ def gated_recurrence(x, decay, gate):
         state = decay * state + x[:, t]
         rows.append(state * sigmoid(gate[:, t]))
     return np.stack(rows, axis=1), state
+
+
+@trace(input_specs=[((8, 64, 256), "f32"), ((64, 256), "f32"), ((256, 256), "f32"), ((256, 256), "f32")])
+def recurrent_network(x, h, w, u):
+    for t in range(8):
+        h = np.tanh(x[t] @ w + h @ u)
+    return h
+
+
+@trace(input_specs=[((4, 256, 128), "f32"), ((4, 128, 256), "f32")] * 2)
+def sum_of_batched_products(x, w, h, u):
+    return x @ w + h @ u

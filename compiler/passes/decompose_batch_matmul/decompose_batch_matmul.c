@@ -19,6 +19,8 @@
  * A right operand that a transpose makes for this product alone is transposed in the loops, matrix by matrix, so that it need
  * not be in memory as a whole.  So is an operand converted in the loops that a conversion makes for this product alone.
  *
+ * Products that are added up (sums.h) are computed in the same loops, matrix by matrix, each from the one before it.
+ *
  * First, a product reads a left operand that is transposed from before the transpose, because the tensor engine wants
  * it as [K, M]:
  *
@@ -35,6 +37,7 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
+#include "passes/decompose_batch_matmul/sums.h"
 #include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
 #include "passes/lib/product.h"
@@ -213,11 +216,8 @@ static void annotate_tile(struct ir_builder *b, MlirValue v, const struct layout
   ir_op0_with(b, "nkipy.tile_op", 1, &v, 1, &attr);
 }
 
-static MlirValue multiply(struct ir_builder *b, const struct product *mm, MlirValue acc, MlirValue const *ivs,
-                          const struct layout *knobs) {
-  MlirValue inputs[] = {take_matrix(b, mm, 0, mlirOperationGetOperand(mm->op, 0), ivs),
-                        take_matrix(b, mm, 1, mlirOperationGetOperand(mm->op, 1), ivs)};
-  MlirValue out = take_matrix(b, mm, 2, acc, ivs);
+static MlirValue multiply_matrices(struct ir_builder *b, const struct product *mm, MlirValue const inputs[2],
+                                   MlirValue out, const struct layout *knobs) {
   MlirAttribute maps[] = {matrix_map(b, mm, 0), matrix_map(b, mm, 1), matrix_map(b, mm, 2)};
   MlirNamedAttribute attrs[2] = {ir_named(b, "indexing_maps", mlirArrayAttrGet(b->ctx, 3, maps))};
   MlirAttribute cast = ir_attr(mm->op, "cast");
@@ -225,7 +225,9 @@ static MlirValue multiply(struct ir_builder *b, const struct product *mm, MlirVa
 
   if (!mlirAttributeIsNull(cast))
     attrs[n++] = ir_named(b, "cast", cast);
-  MlirOperation made = ir_linalg_named(b, "linalg.matmul", 2, inputs, out, n, attrs);
+  struct ir_builder at = *b;
+  at.loc = mlirOperationGetLocation(mm->op);
+  MlirOperation made = ir_linalg_named(&at, "linalg.matmul", 2, inputs, out, n, attrs);
   MlirAttribute id = ir_attr(mm->op, "nkipy.op_id");
   if (!mlirAttributeIsNull(id))
     mlirOperationSetDiscardableAttributeByName(made, ir_str("nkipy.op_id"), id);
@@ -239,6 +241,23 @@ struct batch_nest {
   const struct layout *knobs; /* knobs of the matmul */
 };
 
+/* Returns one matrix of the product, added to one of acc, or to one of the product that it adds to.  Only the last of them has knobs. */
+static MlirValue multiply(struct ir_builder *b, const struct product *mm, MlirValue acc, MlirValue const *ivs,
+                          const struct layout *knobs) {
+  const struct layout none = {.partition_dim = -1};
+  struct product first;
+  MlirOperation before = sums_before(mm->op);
+  MlirValue out = {NULL};
+
+  if (!mlirOperationIsNull(before) && product_read(before, &first))
+    out = multiply(b, &first, acc, ivs, &none);
+  MlirValue inputs[] = {take_matrix(b, mm, 0, mlirOperationGetOperand(mm->op, 0), ivs),
+                        take_matrix(b, mm, 1, mlirOperationGetOperand(mm->op, 1), ivs)};
+  if (mlirValueIsNull(out))
+    out = take_matrix(b, mm, 2, acc, ivs);
+  return multiply_matrices(b, mm, inputs, out, knobs);
+}
+
 static void multiply_batch(struct ir_builder *b, MlirValue const *ivs, MlirValue *carried, void *user) {
   const struct batch_nest *nest = user;
   int64_t offsets[STRUCTURED_LOOPS_MAX], sizes[STRUCTURED_LOOPS_MAX], dims[STRUCTURED_LOOPS_MAX];
@@ -248,6 +267,12 @@ static void multiply_batch(struct ir_builder *b, MlirValue const *ivs, MlirValue
   MlirValue product = multiply(b, nest->mm, carried[0], ivs, nest->knobs);
   slice_of(nest->mm, 2, ivs, &s, offsets, sizes, dynamic, dims);
   carried[0] = ir_insert_slice(b, product, carried[0], &s);
+}
+
+/* What the first of the products starts from that are added up to op. */
+static MlirValue first_init(MlirOperation op) {
+  MlirOperation before = sums_before(op);
+  return mlirOperationIsNull(before) ? mlirOperationGetOperand(op, 2) : first_init(before);
 }
 
 static enum status decompose(struct pass_run *run, const struct product *mm) {
@@ -264,12 +289,15 @@ static enum status decompose(struct pass_run *run, const struct product *mm) {
   int64_t extents[STRUCTURED_LOOPS_MAX];
   for (int d = 0; d < mm->n_batch; d++)
     extents[d] = mm->s.extents[structured_map_loop(mm->s.maps[2], d)];
-  MlirValue looped = mlirOperationGetOperand(mm->op, 2);
+  MlirValue looped = first_init(mm->op);
   struct batch_nest nest = {mm, &inner};
   const struct ir_loops loops = {mm->n_batch, extents, 1, multiply_batch, &nest};
   ir_loop_nest(&b, &loops, &looped);
   mlirValueReplaceAllUsesOfWith(result, looped);
-  mlirOperationDestroy(mm->op);
+  for (MlirOperation op = mm->op, before; !mlirOperationIsNull(op); op = before) {
+    before = sums_before(op);
+    mlirOperationDestroy(op);
+  }
   if (!mlirOperationIsNull(whole.layout_op) || !mlirOperationIsNull(whole.tile_op))
     layout_write(looped, &whole,
                  mlirOperationGetLocation(mlirOperationIsNull(whole.layout_op) ? whole.tile_op : whole.layout_op));
@@ -339,10 +367,17 @@ static void drop_transposes(struct pass_run *run) {
 
 /* ---- the pass --------------------------------------------------------------------------------------------------- */
 
+/* Not one that another product adds to: it goes into the loops of that. */
 static bool is_batched(MlirOperation op, void *user) {
   struct product p;
   (void)user;
-  return product_read(op, &p) && p.n_batch > 0;
+  if (!product_read(op, &p) || p.n_batch == 0)
+    return false;
+  MlirOpOperand first = mlirValueGetFirstUse(ir_result(op));
+  if (mlirOpOperandIsNull(first) || !product_read(mlirOpOperandGetOwner(first), &p))
+    return true;
+  MlirOperation before = sums_before(p.op);
+  return mlirOperationIsNull(before) || !mlirOperationEqual(before, op);
 }
 
 static bool may_be_unread(MlirOperation op, void *user) {
@@ -361,6 +396,7 @@ static void drop_unread(struct pass_run *run) {
 
 static enum status run_pass(struct pass_run *run) {
   drop_transposes(run);
+  sums_accumulate(run);
   struct ir_ops ops = ir_collect(run->arena, run->module, is_batched, NULL);
   enum status st = ST_OK;
 

@@ -19,10 +19,12 @@ struct factor {
   bool is_turned;  /* it is transposed on its way to the block */
 };
 
-struct product {
+struct multiplied {
   int64_t extent[3], tile[3]; /* M, N, K */
   struct factor factor[2];
   int64_t sbuf; /* bytes of a partition */
+  const struct multiplied
+      *next; /* a product that is added to this one in PSUM, tile by tile: the same M and N; or NULL */
 };
 
 /* The tiles of M and of N in a block; 0: not even one tile of each fits with the whole of K. */
@@ -31,11 +33,12 @@ struct blocks {
   bool n_outside;
 };
 
-/* The blocks with the least traffic that fit, in the smallest memory. */
-struct blocks blocks_choose(const struct product *p);
-/* The bytes in each partition that one copy of both blocks takes. */
-int64_t blocks_bytes(const struct product *p, const struct blocks *b);
-/* The bytes that DMA moves from HBM for both operands. */
-int64_t blocks_traffic(const struct product *p, const struct blocks *b);
+/* The blocks with the least traffic that fit, in the smallest memory.  Products that are added have the same blocks, which lie in SBUF
+ * together. */
+struct blocks blocks_choose(const struct multiplied *p);
+/* The bytes in each partition that one copy of all blocks takes. */
+int64_t blocks_bytes(const struct multiplied *p, const struct blocks *b);
+/* The bytes that DMA moves from HBM for all operands. */
+int64_t blocks_traffic(const struct multiplied *p, const struct blocks *b);
 
 #endif

@@ -6,7 +6,7 @@
  * both blocks may take half of SBUF, and two copies almost all of it.  If that leaves no choice, blocks may have a single
  * tile, and at last one copy may take four fifths.
  */
-#include "passes/knob_driven_tiling/blocks.h"
+#include "passes/lib/blocks.h"
 
 enum {
   KEPT_FREE = 8 << 10,       /* bytes of a partition that rotating blocks leave to tiles of the result */
@@ -17,53 +17,59 @@ static int64_t divide_up(int64_t x, int64_t y) {
   return (x + y - 1) / y;
 }
 
-static int64_t tiles(const struct product *p, int loop) {
+static int64_t tiles(const struct multiplied *p, int loop) {
   return p->extent[loop] / p->tile[loop];
 }
 
-static int64_t factor_bytes(const struct product *p, int loop) {
+static int64_t factor_bytes(const struct multiplied *p, int loop) {
   return p->extent[loop] * p->extent[2] * p->factor[loop].bytes;
 }
 
-/* The bytes of a partition that n tiles take with the whole of K. */
-static int64_t block_bytes(const struct product *p, int loop, int64_t n) {
-  const struct factor *f = &p->factor[loop];
-  return f->is_in_sbuf && !f->is_turned ? 0 : divide_up(p->extent[2], p->tile[2]) * n * p->tile[loop] * f->bytes;
+/* The bytes of a partition that n tiles take with the whole of K, of all products. */
+static int64_t block_bytes(const struct multiplied *p, int loop, int64_t n) {
+  int64_t sum = 0;
+  for (; p; p = p->next) {
+    const struct factor *f = &p->factor[loop];
+    sum += f->is_in_sbuf && !f->is_turned ? 0 : divide_up(p->extent[2], p->tile[2]) * n * p->tile[loop] * f->bytes;
+  }
+  return sum;
 }
 
-int64_t blocks_bytes(const struct product *p, const struct blocks *b) {
+int64_t blocks_bytes(const struct multiplied *p, const struct blocks *b) {
   return block_bytes(p, 0, b->m) + block_bytes(p, 1, b->n);
 }
 
 /* How often all of an operand goes to its block. */
-static int64_t times(const struct product *p, const struct blocks *b, int loop) {
+static int64_t times(const struct multiplied *p, const struct blocks *b, int loop) {
   if (loop == b->n_outside)
     return 1;
   return loop ? divide_up(p->extent[0], b->m * p->tile[0]) : divide_up(p->extent[1], b->n * p->tile[1]);
 }
 
-int64_t blocks_traffic(const struct product *p, const struct blocks *b) {
+int64_t blocks_traffic(const struct multiplied *p, const struct blocks *b) {
   int64_t sum = 0;
-  for (int loop = 0; loop < 2; loop++)
-    sum += p->factor[loop].is_in_sbuf ? 0 : times(p, b, loop) * factor_bytes(p, loop);
+  for (; p; p = p->next)
+    for (int loop = 0; loop < 2; loop++)
+      sum += p->factor[loop].is_in_sbuf ? 0 : times(p, b, loop) * factor_bytes(p, loop);
   return sum;
 }
 
 /* In units of bytes that are copied: a transposed byte takes about one and a half times as long, by DMA from HBM and on
  * the Tensor engine from SBUF. */
-static int64_t cost(const struct product *p, const struct blocks *b) {
+static int64_t cost(const struct multiplied *p, const struct blocks *b) {
   int64_t sum = 0;
-  for (int loop = 0; loop < 2; loop++) {
-    const struct factor *f = &p->factor[loop];
-    const int64_t bytes = times(p, b, loop) * factor_bytes(p, loop);
-    sum += f->is_turned ? bytes + bytes / 2 : f->is_in_sbuf ? 0 : bytes;
-  }
+  for (; p; p = p->next)
+    for (int loop = 0; loop < 2; loop++) {
+      const struct factor *f = &p->factor[loop];
+      const int64_t bytes = times(p, b, loop) * factor_bytes(p, loop);
+      sum += f->is_turned ? bytes + bytes / 2 : f->is_in_sbuf ? 0 : bytes;
+    }
   return sum;
 }
 
 enum room { ROOM_ROTATING, ROOM_SINGLE_TILES, ROOM_ONE_COPY, ROOM_COUNT };
 
-static bool fits(const struct product *p, const struct blocks *b, enum room room) {
+static bool fits(const struct multiplied *p, const struct blocks *b, enum room room) {
   const int64_t one = blocks_bytes(p, b);
   if (room == ROOM_ONE_COPY)
     return one <= p->sbuf / 5 * 4;
@@ -73,21 +79,31 @@ static bool fits(const struct product *p, const struct blocks *b, enum room room
   return one <= p->sbuf / 2 && 2 * one - kept <= p->sbuf - KEPT_FREE;
 }
 
-static bool is_better(const struct product *p, const struct blocks *x, const struct blocks *y) {
+static bool is_better(const struct multiplied *p, const struct blocks *x, const struct blocks *y) {
   const int64_t a = cost(p, x), b = cost(p, y);
   return a != b ? a < b : blocks_bytes(p, x) < blocks_bytes(p, y);
 }
 
+/* The bytes of a tile with the whole of K: of the product in which it has the most. */
+static int64_t tile_bytes(const struct multiplied *p, int loop) {
+  int64_t most = 0;
+  for (; p; p = p->next) {
+    const int64_t bytes = p->extent[2] * p->tile[loop] * p->factor[loop].bytes;
+    most = bytes > most ? bytes : most;
+  }
+  return most;
+}
+
 /* The fewest tiles that divide the number of tiles and are worth the start of a transfer. */
-static int64_t least_tiles(const struct product *p, int loop, enum room room) {
-  const int64_t all = tiles(p, loop), tile = p->extent[2] * p->tile[loop] * p->factor[loop].bytes;
+static int64_t least_tiles(const struct multiplied *p, int loop, enum room room) {
+  const int64_t all = tiles(p, loop), tile = tile_bytes(p, loop);
   int64_t n = 1;
   while (room == ROOM_ROTATING && n < all && (n * tile < WORTH_A_START || all % n))
     n++;
   return n;
 }
 
-struct blocks blocks_choose(const struct product *p) {
+struct blocks blocks_choose(const struct multiplied *p) {
   struct blocks best = {0};
   for (int room = 0; room < ROOM_COUNT && !best.m; room++)
     for (int outside = 0; outside < 2; outside++) {
