@@ -4,7 +4,8 @@
  *     activation(t, x, f); reduce(s, t, add)                memset(s, 0); activation(t, x, f, reduce_res = s)
  *     tensor_tensor(t, x, x, multiply); reduce(s, t, add)   memset(s, 0); activation(t, x, square, reduce_res = s)
  *
- * Loads: x is an argument that nothing writes, both buffers have one writer, and all is in one block.  The first buffer lives
+ * Loads: x is an argument that nothing writes, or an array that one store fills, whose data are in SBUF then.  Both buffers have one writer, and
+ * all is in one block.  The first buffer lives
  * until the last use of the second.  It takes room between them only if it was released before; the sum of such rooms and
  * the program's peak stay within SBUF.
  *
@@ -75,6 +76,7 @@ struct load {
 struct loads {
   struct pass_run *run;
   struct table read_only; /* argument -> &yes or &no (ln_is_read_only) */
+  struct table stored;    /* array in HBM that one transfer writes, which was seen -> itself */
   struct index by_source;
   struct {
     struct load *v;
@@ -179,19 +181,62 @@ static bool reuse_earlier(struct loads *ls, struct load *l, uint64_t hash) {
   return false;
 }
 
+/* True if v is allocated in HBM and only one instruction writes it. */
+static bool is_written_once(MlirValue v) {
+  MlirOperation def = ir_defining_op(v);
+  struct nisa_instr in;
+  int n_writers = 0;
+
+  if (mlirOperationIsNull(def) || !ir_is(def, "nisa.alloc") || mem_is_on_chip(nisa_type_space(mlirValueGetType(v))))
+    return false;
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation op = mlirOpOperandGetOwner(u);
+    if (ir_is(op, "func.return"))
+      continue;
+    if (!nisa_read(op, &in, NULL))
+      return false;
+    for (int k = 0; k < in.def->n_operands; k++)
+      n_writers +=
+          in.def->operand[k].writes && !nisa_is_absent(&in.operand[k]) && mlirValueEqual(in.operand[k].base, v);
+  }
+  return n_writers == 1;
+}
+
+/* A store is a load for what reads the array later: what it stores is in SBUF.  False if l is no such store. */
+static bool read_store(struct loads *ls, struct load *l) {
+  const struct nisa_access to = l->in.operand[0], from = l->in.operand[1];
+
+  if (mlirOperationIsNull(ln_own_alloc(from.base, l->op)) || !is_written_once(to.base) || nisa_keeps_order(l->op) ||
+      !mlirTypeEqual(nisa_access_element(&to), nisa_access_element(&from)))
+    return false;
+  l->in.operand[0] = from;
+  l->in.operand[1] = to;
+  table_put(&ls->stored, to.base.ptr, ls);
+  return true;
+}
+
+/* True if l loads what does not change after that. */
+static bool is_load(struct loads *ls, const struct load *l) {
+  return !mlirOperationIsNull(ln_own_alloc(l->in.operand[0].base, l->op)) &&
+         (ln_is_read_only(&ls->read_only, l->in.operand[1].base) || table_get(&ls->stored, l->in.operand[1].base.ptr));
+}
+
 int ln_reuse_loads(struct pass_run *run) {
   struct ir_ops copies = ir_collect_named(run->arena, run->module, "nisa.dma_copy");
-  struct loads ls = {.run = run, .read_only.arena = run->arena, .by_source.arena = run->arena};
+  struct loads ls = {
+      .run = run, .read_only.arena = run->arena, .stored.arena = run->arena, .by_source.arena = run->arena};
   int n = 0;
 
   for (int k = 0; k < copies.n; k++) {
     struct load l = {.op = copies.v[k]};
     pass_step(run, l.op, "reuse-load");
-    if (!nisa_read(l.op, &l.in, NULL) || mlirOperationIsNull(ln_own_alloc(l.in.operand[0].base, l.op)) ||
-        !ln_is_read_only(&ls.read_only, l.in.operand[1].base))
+    if (!nisa_read(l.op, &l.in, NULL))
+      continue;
+    const bool is_store = read_store(&ls, &l);
+    if (!is_store && !is_load(&ls, &l))
       continue;
     const uint64_t hash = hash_load(&l);
-    if (reuse_earlier(&ls, &l, hash)) {
+    if (!is_store && reuse_earlier(&ls, &l, hash)) {
       n++;
       continue;
     }

@@ -76,3 +76,30 @@ func.func @turned(%x: memref<128x64xf32, 4 : i32>, %o: memref<64x128xf32, 4 : i3
   memref.dealloc %w : memref<64x128xf32, 3 : i32>
   return
 }
+
+// A result that is read again: what was stored is in SBUF still.
+// CHECK-LABEL: func.func @read_again
+// CHECK:         nisa.activation(dst<128| 64>={{[^%]*}}%[[A:[a-z0-9_]+]][d0, d1],
+// CHECK:         nisa.dma_copy(dst{{.*}}#nisa.mem<shared_hbm>> %{{.*}}, src<128| 64>={{.*}} %[[A]][d0, d1])
+// CHECK-NEXT:    %{{.*}} = nisa.alloc
+// CHECK-NEXT:    nisa.activation(dst{{.*}}, src<128| 64>={{.*}} %[[A]][d0, d1],
+// CHECK:         return
+func.func @read_again(%x: memref<128x64xf32, 4 : i32>) -> (memref<128x64xf32, 4 : i32>, memref<128x64xf32, 4 : i32>) {
+  %c = memref.alloc() : memref<128x64xf32, 4 : i32>
+  %d = memref.alloc() : memref<128x64xf32, 4 : i32>
+  %t = memref.alloc() : !t
+  memref.copy %x, %t : memref<128x64xf32, 4 : i32> to !t
+  %u = memref.alloc() : !t
+  linalg.exp ins(%t : !t) outs(%u : !t)
+  memref.dealloc %t : !t
+  memref.copy %u, %c : !t to memref<128x64xf32, 4 : i32>
+  memref.dealloc %u : !t
+  %v = memref.alloc() : !t
+  memref.copy %c, %v : memref<128x64xf32, 4 : i32> to !t
+  %w = memref.alloc() : !t
+  linalg.tanh ins(%v : !t) outs(%w : !t)
+  memref.dealloc %v : !t
+  memref.copy %w, %d : !t to memref<128x64xf32, 4 : i32>
+  memref.dealloc %w : !t
+  return %c, %d : memref<128x64xf32, 4 : i32>, memref<128x64xf32, 4 : i32>
+}
