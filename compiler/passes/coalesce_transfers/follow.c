@@ -25,7 +25,7 @@
 #include "passes/lib/busy.h"
 #include "passes/lib/edit.h"
 
-enum { INSTRS_MOST = 128, SAVING_LEAST = 15 /* percent */ };
+enum { INSTRS_MOST = 128, SAVING_LEAST = 8 /* percent */ };
 
 struct instrs {
   struct nisa_instr *v;
@@ -158,11 +158,29 @@ static bool is_reader(const struct pair *p) {
   return false;
 }
 
-/* Nothing between the loops but memory and numbers. */
+/* True if a transfer uses no memory that the first loop uses, so that it may come before that loop. */
+static bool is_apart(const struct pair *p, MlirOperation op) {
+  struct nisa_instr in;
+
+  if (!nisa_read(op, &in, NULL) || in.def->kind != NISA_DMA_COPY || nisa_keeps_order(op))
+    return false;
+  for (int l = 0; l < in.def->n_operands; l++)
+    for (int i = 0; i < p->of_first.n; i++)
+      for (int k = 0; k < p->of_first.v[i].def->n_operands; k++) {
+        const struct nisa_access *x = &p->of_first.v[i].operand[k], *y = &in.operand[l];
+        const bool writes = in.def->operand[l].writes || p->of_first.v[i].def->operand[k].writes;
+        if (writes && nisa_is_data(x) && nisa_is_data(y) && mlirValueEqual(buffer_root(x->base), buffer_root(y->base)))
+          return false;
+      }
+  return true;
+}
+
+/* Nothing between the loops but memory, numbers, and transfers that may come before both. */
 static bool is_beside(const struct pair *p) {
   for (MlirOperation op = mlirOperationGetNextInBlock(p->first.loop); !mlirOperationEqual(op, p->second.loop);
        op = mlirOperationGetNextInBlock(op))
-    if (mlirOperationIsNull(op) || !(ir_is_of(op, "arith.") || ir_is(op, "nisa.alloc") || ir_is(op, "nisa.release")))
+    if (mlirOperationIsNull(op) ||
+        !(ir_is_of(op, "arith.") || ir_is(op, "nisa.alloc") || ir_is(op, "nisa.release") || is_apart(p, op)))
       return false;
   return true;
 }
@@ -260,8 +278,8 @@ void coalesce_follow(struct pass_run *run, MlirOperation loop) {
     next = mlirOperationGetNextInBlock(next);
   if (mlirOperationIsNull(next) || !ir_is(next, "scf.for") || !coalesce_read_bounds(loop, &p->first) ||
       !coalesce_read_bounds(next, &p->second) || p->first.lower || p->first.step != 1 || p->second.lower ||
-      p->second.step != 1 || p->second.trips < 2 || p->first.trips % p->second.trips || !is_beside(p) ||
-      !read_instrs(run, loop, &p->of_first) || !read_instrs(run, next, &p->of_second))
+      p->second.step != 1 || p->second.trips < 2 || p->first.trips % p->second.trips ||
+      !read_instrs(run, loop, &p->of_first) || !read_instrs(run, next, &p->of_second) || !is_beside(p))
     return;
   p->each = p->first.trips / p->second.trips;
   if (has_products(&p->of_second) || !is_reader(p) || !is_safe(p))
