@@ -7,6 +7,7 @@ from support import compiler
 
 RULE = "accumulate-products"
 TWO = "x=130x517:f32 h=130x261:f32 w=517x300:f32 u=261x300:f32"
+ADAPTER = "x=130x200:f32 w=200x300:f32 a=200x16:f32 b=16x300:f32"
 BF16 = TWO.replace("f32", "bf16")
 
 KERNELS = {
@@ -28,6 +29,12 @@ KERNELS = {
     "a sum before": (TWO + " y=130x300:f32", "return y + x @ w + h @ u", 1),
     "a loop": ("a=5x130x140:f32 b=5x140x300:f32", "s = a[0] @ b[0]\nfor k in range(1, 5):\n    s += a[k] @ b[k]\nreturn s", 4),
     "a product of a product": ("x=130x200:f32 w=200x300:f32 a=200x16:f32 b=16x300:f32", "return (x @ a) @ b + x @ w", 1),
+    "an adapter": (ADAPTER, "return x @ w + (x @ a) @ b * 2.0", 1),
+    "an adapter on the right": (ADAPTER, "return x @ w + 0.3 * (x[:, :16] @ (a.T @ w))", 1),
+    "an adapter with a large factor": (ADAPTER, "return x @ w + (x @ a) @ b * 1e6", 0),
+    "an adapter whose product is read": (ADAPTER, "t = x @ a\nreturn x @ w + t @ b * 2.0, t", 0),
+    "an adapter with a knob": (ADAPTER, "p = (x @ a) @ b\nknob.knob(p).layout(mem_space='Hbm')\nreturn x @ w + p * 2.0", 0),
+    "a scaled product of bf16": (ADAPTER.replace("f32", "bf16"), "return x @ w + (x @ a) @ b * 2", 0),
     "batches": ("x=3x130x140:f32 h=3x130x70:f32 w=3x140x200:f32 u=3x70x200:f32", "return x @ w + h @ u", 1),
     "batches of bf16": ("x=3x130x140:bf16 h=3x130x70:bf16 w=3x140x200:bf16 u=3x70x200:bf16", "return x @ w + h @ u", 1),
     "three batches": ("x=2x130x40:f32 w=2x40x50:f32 h=2x130x60:f32 u=2x60x50:f32", "return x @ w + h @ u + x[:, :, :30] @ w[:, :30]", 2),

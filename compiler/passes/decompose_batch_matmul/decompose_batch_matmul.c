@@ -19,7 +19,7 @@
  * A right operand that a transpose makes for this product alone is transposed in the loops, matrix by matrix, so that it need
  * not be in memory as a whole.  So is an operand converted in the loops that a conversion makes for this product alone.
  *
- * Products that are added up (sums.h) are computed in the same loops, matrix by matrix, each from the one before it.
+ * A number by which a product is multiplied may go to an operand (scales.h). Products that are added up (sums.h) are computed in the same loops, matrix by matrix, each from the one before it.
  *
  * First, a product reads a left operand that is transposed from before the transpose, because the tensor engine wants
  * it as [K, M]:
@@ -37,6 +37,7 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
+#include "passes/decompose_batch_matmul/scales.h"
 #include "passes/decompose_batch_matmul/sums.h"
 #include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
@@ -396,6 +397,7 @@ static void drop_unread(struct pass_run *run) {
 
 static enum status run_pass(struct pass_run *run) {
   drop_transposes(run);
+  scales_move_to_operands(run);
   sums_accumulate(run);
   struct ir_ops ops = ir_collect(run->arena, run->module, is_batched, NULL);
   enum status st = ST_OK;
