@@ -215,9 +215,11 @@ static void merge(struct widen *w, struct load *first, struct load *second) {
 }
 
 static bool may_merge(struct widen *w, const struct load *first, const struct load *second) {
+  if (first->is_gone || !have_same_rows(first, second)) /* what is gone has no buffer any more */
+    return false;
   const int64_t bytes = nisa_type_bytes(mlirValueGetType(first->in.operand[0].base)) +
                         nisa_type_bytes(mlirValueGetType(second->in.operand[0].base));
-  return !first->is_gone && have_same_rows(first, second) && ln_takes_room(w->run, &w->room, bytes);
+  return ln_takes_room(w->run, &w->room, bytes);
 }
 
 static int64_t end_of(const struct load *l) {
