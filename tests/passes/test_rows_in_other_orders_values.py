@@ -1,5 +1,5 @@
 """Rows in another order or shape: values of random transposes, strided slices, what is put together of them, of what computes with
-short rows (prepare_arithmetic/turns.c, interleave.c, short.c), of axes that are taken backwards (hlo/simplify_reverse.c,
+short rows (prepare_arithmetic/turns.c, interleave.c, short.c), of equal parts (parts.c), of axes that are taken backwards (hlo/simplify_reverse.c,
 linalg_to_nisa/backwards.c), and of places that are runs (hlo/simplify_runs.c), at every stage."""
 import os
 import random
@@ -97,6 +97,48 @@ def computing(rng, name, lead, columns):
     return f"@trace(input_specs=[{specs}])\ndef {name}(x, b):\n    y = x\n    " + "\n    ".join(lines) + f"\n    return {end}\n"
 
 
+def stepped(rng, name):
+    """Slices with a step along the last axis that begin and end anywhere, of rows that have a step, too."""
+    rows, apart = rng.choice((130, 256, 513)), rng.choice((2, 2, 3, 4, 8))
+    width, lead = rng.choice((67, 130, 251)) * apart // 2 + rng.randrange(3), rng.choice(((), (), (3,)))
+    start, end = rng.randrange(apart + 3), rng.choice(("", "-1", str(width - rng.randrange(1, 9))))
+    at = f"x[{':, ' if lead else ''}{rng.choice((':', '::2', '1:'))}, {start}:{end}:{apart}]"
+    if rng.random() < 0.2:
+        at = at.replace(f"{start}:{end}:{apart}", f"{width - 1 - start}:2:-{apart}")
+    body = rng.choice(("{at}", "{at} + 1", "{at}.sum(-1)", "np.maximum({at}, {at} * 2)", "{at}, x[..., 1::2]"))
+    return f"@trace(input_specs=[{spec((*lead, rows, width), rng.choice(TYPES))}])\ndef {name}(x):\n    return " + body.format(at=at) + "\n"
+
+
+def halves(rng, name):
+    """What is computed of concatenations of equal parts: rotary embeddings and the like."""
+    parts, width, lead = rng.choice((2, 2, 3, 4)), rng.choice((32, 64, 80)), rng.choice(((130,), (2, 65), (3, 1, 40), (300,)))
+    whole, t = (*lead, parts * width), rng.choice(TYPES)
+    pieces = [f"x[..., {k * width}:{(k + 1) * width}]" for k in range(parts)]
+    rng.shuffle(pieces)
+    pieces = [rng.choice(("{p}", "-{p}", "np.abs({p})", "{p} * 2")).format(p=p) for p in pieces]
+    lines = [f"r = np.concatenate([{', '.join(pieces)}], axis=-1)"]
+    lines += rng.sample(("r = r * c", "r = r + x * c", "r = np.maximum(r, c)", "r = np.abs(r)", "r = r - x", "r = r * c[:1]", "r = r + c[..., :1]",
+                         "r = r * (x - 1)", "r = r + x.max()"), rng.randint(1, 4))
+    end = rng.choice(("return r", "return r, x * c", "return r.sum(-1)", "return r[..., 3:]", "return r + r.max(-1, keepdims=True)"))
+    c = rng.choice((whole, whole[-2:], whole[-1:]) if len(whole) > 2 else (whole, whole[-1:]))
+    if len(c) == 1:
+        lines = [line.replace("c[:1]", "c[-1]").replace("c[..., :1]", "c[:1]") for line in lines]
+    return f"@trace(input_specs=[{spec(whole, t)}, {spec(c, t)}])\ndef {name}(x, c):\n    " + "\n    ".join([*lines, end]) + "\n"
+
+
+def computed(rng, name):
+    """Transposes of what is computed of one element, and what computes one element of their results."""
+    shape, order = rng.choice((((3, 3, 64, 62), (0, 2, 3, 1)), ((2, 64, 62, 3), (0, 3, 1, 2)), ((4, 33, 2, 2, 8, 9), (0, 1, 4, 2, 5, 3)),
+                               ((300, 64, 2), (0, 2, 1)), ((4, 5, 8192), (0, 2, 1)), ((130, 517), (1, 0))))
+    one = ("{x} * 2", "np.abs({x})", "np.maximum({x}, 1)", "({x}).astype(np.float32)", "np.exp(np.minimum({x}, 1))", "({x}) - 1", "({x}) * x.max()")
+    lines = ["y = x"]
+    lines += ["y = " + rng.choice(one).format(x="y") for _ in range(rng.randint(0, 3))]
+    lines += [f"t = y.transpose({order})"]
+    lines += ["t = " + rng.choice(one).format(x="t") for _ in range(rng.randint(0, 3))]
+    lines += [rng.choice(("return t", "return t", "return t, y", "return t.reshape(-1)"))]
+    return f"@trace(input_specs=[{spec(shape, rng.choice(TYPES))}])\ndef {name}(x):\n    " + "\n    ".join(lines) + "\n"
+
+
 def short(rng, name):
     rows = rng.choice((256, 512, 1000, 2048, 3072, 130 * 8))
     return computing(rng, name, rng.choice(((rows,), (rows // 4, 4), (2, rows // 2))), rng.choice((2, 3, 5, 8, 10, 16, 31)))
@@ -138,7 +180,7 @@ def runs(rng, name):
 
 
 @pytest.mark.parametrize("seed", range(ROUNDS))
-@pytest.mark.parametrize("kind", [turned, combed, stripped, short, long, backwards, runs])
+@pytest.mark.parametrize("kind", [turned, combed, stripped, short, long, backwards, runs, stepped, computed, halves])
 def test_every_stage_computes_what_numpy_computes(kind, seed):
     rng = random.Random(f"{kind.__name__} {seed}")
     compiler.assert_equal_at_every_stage(HEAD + "\n\n".join(kind(rng, f"k{i}") for i in range(AT_ONCE)), AT_ONCE)

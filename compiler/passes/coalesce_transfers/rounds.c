@@ -37,6 +37,7 @@
 #include "passes/lib/busy.h"
 
 enum { PARTS_LEAST = 4 };
+enum { TRIPS_MANY = 8 }; /* starts of so many transfers take longer than the engines that read them can do without */
 
 /* ---- what may be taken apart ------------------------------------------------------------------------------------ */
 
@@ -116,15 +117,19 @@ static bool is_by_round(const struct nisa_instr *in) {
          in->def->kind == NISA_TENSOR_REDUCE_ARITH;
 }
 
-/* All rounds together are not longer than an instruction or a transfer should be, and each is short.  A row for all partitions is
- * short if it takes as long to move as to start: it reads little. */
+/* All rounds together are not longer than an instruction or a transfer should be, and each is short.  One is also short if it takes as long
+ * to move as to start where it is a row for all partitions, which reads little, and in a loop of many rounds in another one, whose
+ * next round is loaded meanwhile. */
 static bool is_short(const struct body *b, int k) {
   const struct nisa_instr *in = &b->v[k];
   const struct nisa_access *dst = &in->operand[0];
   const int64_t most = b->is_mixed ? b->limits->mixed_elements : b->limits->instruction_elements;
   if (coalesce_is_transfer(in)) {
     const int64_t bytes = nisa_partitions(dst) * nisa_free_elements(dst) * nisa_element_bytes(nisa_access_element(dst));
-    const int64_t least_long = b->limits->short_bytes + is_repeated(nisa_operand(in, "src"));
+    const bool may_be_as_long =
+        is_repeated(nisa_operand(in, "src")) ||
+        (b->r.trips >= TRIPS_MANY && !b->is_mixed && ir_is(mlirOperationGetParentOperation(b->r.loop), "scf.for"));
+    const int64_t least_long = b->limits->short_bytes + may_be_as_long;
     return bytes < least_long && bytes * b->r.rounds <= b->limits->transfer_bytes;
   }
   return b->how[k] == HOW_APART ||

@@ -37,6 +37,9 @@ struct comb {
   int64_t dims[STRUCTURED_LOOPS_MAX];
   int64_t offset[STRUCTURED_LOOPS_MAX], size[STRUCTURED_LOOPS_MAX]; /* of the dimensions before the last two */
   int64_t apart, at;
+  int64_t
+      start; /* of the first group in the last dimension of the sliced tensor, which may have more elements before and after */
+  bool is_part; /* it has */
 };
 
 static bool read_static(MlirOperation op, const char *name, int d, int64_t *out) {
@@ -51,11 +54,9 @@ static int64_t rows_of(const struct comb *c) {
   return n;
 }
 
-/* True if rows in which so many elements are copied take less time than transfers of single elements. */
-static bool pays(const struct comb *c) {
-  const int64_t rows = rows_of(c), groups = c->dims[c->rank - 2];
-  return rows * groups >= ELEMENTS_MIN &&
-         (rows + NISA_PARTITIONS - 1) / NISA_PARTITIONS * groups * c->apart < rows * groups / 2;
+bool prepare_comb_pays(int64_t rows, int64_t groups, int64_t apart) {
+  return apart <= APART_MAX && rows * groups >= ELEMENTS_MIN &&
+         (rows + NISA_PARTITIONS - 1) / NISA_PARTITIONS * groups * apart < rows * groups / 2;
 }
 
 /* Reads an extract_slice or an insert_slice whose elements have neighbours that are not in it. */
@@ -71,25 +72,29 @@ static bool read_comb(MlirOperation op, MlirValue whole, struct comb *c) {
         (d < last && stride != 1))
       return false;
   *c = (struct comb){0};
-  if (stride > 1 && size[last] * stride == dims[last] && offset[last] < stride) {
+  c->at = offset[last];
+  if (stride > 1 && size[last] * stride <= dims[last]) {
+    const int64_t latest = dims[last] - size[last] * stride, first = offset[last] - offset[last] % stride;
+    c->start = first < latest ? first : latest;
+    c->is_part = size[last] * stride < dims[last];
+    c->at = offset[last] - c->start;
     c->rank = rank + 1;
     c->apart = stride;
     dims[rank] = stride;
-    dims[last] /= stride;
+    dims[last] = size[last];
   } else if (stride == 1 && rank > 2 && size[last] == 1 && dims[last] > 1 && size[last - 1] == dims[last - 1]) {
     c->rank = rank;
     c->apart = dims[last];
   } else {
     return false;
   }
-  c->at = offset[last];
   for (int d = 0; d < c->rank; d++)
     c->dims[d] = dims[d];
   for (int d = 0; d < c->rank - 2; d++) {
     c->offset[d] = offset[d];
     c->size[d] = size[d];
   }
-  return c->apart <= APART_MAX && pays(c);
+  return prepare_comb_pays(rows_of(c), c->dims[c->rank - 2], c->apart);
 }
 
 /* Exchanges the last two dimensions. */
@@ -118,7 +123,7 @@ static void explain(struct pass_run *run, MlirOperation op, const struct comb *c
 /* A tensor that was turned, for the slices of one block. */
 struct turned {
   MlirValue of, value;
-  int64_t apart;
+  int64_t apart, start, groups;
   MlirBlock block;
 };
 struct all_turned {
@@ -127,19 +132,33 @@ struct all_turned {
   struct index by_tensor;
 };
 
+/* The part of the tensor that has the groups. */
+static MlirValue groups_of(struct ir_builder *b, MlirValue of, const struct comb *c) {
+  int64_t offsets[STRUCTURED_LOOPS_MAX] = {0}, sizes[STRUCTURED_LOOPS_MAX];
+  const int rank = ir_shape(of, STRUCTURED_LOOPS_MAX, sizes);
+
+  if (!c->is_part)
+    return of;
+  offsets[rank - 1] = c->start;
+  sizes[rank - 1] = c->dims[c->rank - 2] * c->apart;
+  const struct ir_slice part = {.rank = rank, .offsets = offsets, .sizes = sizes};
+  return ir_extract_slice(b, of, &part, ir_tensor_of(ir_value_element(of), rank, sizes));
+}
+
 static MlirValue turned_whole(struct pass_run *run, struct ir_builder *b, MlirOperation slice, const struct comb *c,
                               struct all_turned *all) {
   MlirValue of = mlirOperationGetOperand(slice, 0);
   MlirBlock block = mlirOperationGetBlock(slice);
   for (struct index_probe p = index_probe(&all->by_tensor, hash_pointer(of.ptr)); index_next(&p);) {
     const struct turned *t = &all->v[p.entry];
-    if (mlirValueEqual(t->of, of) && t->apart == c->apart && mlirBlockEqual(t->block, block))
+    if (mlirValueEqual(t->of, of) && t->apart == c->apart && t->start == c->start &&
+        t->groups == c->dims[c->rank - 2] && mlirBlockEqual(t->block, block))
       return t->value;
   }
   explain(run, slice, c, "read");
-  MlirValue value = turn(b, edit_reshape(b, of, c->rank, c->dims));
+  MlirValue value = turn(b, edit_reshape(b, groups_of(b, of, c), c->rank, c->dims));
   index_add(&all->by_tensor, hash_pointer(of.ptr), all->n);
-  array_push(run->arena, all, ((struct turned){of, value, c->apart, block}));
+  array_push(run->arena, all, ((struct turned){of, value, c->apart, c->start, c->dims[c->rank - 2], block}));
   return value;
 }
 
@@ -170,6 +189,8 @@ static void read_in_rows(struct pass_run *run, MlirOperation slice, struct all_t
 /* ---- what is written --------------------------------------------------------------------------------------------- */
 
 static bool is_whole(const struct comb *c) {
+  if (c->is_part)
+    return false;
   for (int d = 0; d < c->rank - 2; d++)
     if (c->offset[d] || c->size[d] != c->dims[d])
       return false;

@@ -7,6 +7,8 @@
  *
  * Windows (windows.c, convolution.c): a convolution becomes a matrix product of slices.
  *
+ * Parts (parts.c): what is computed of a value joined of equal parts is computed part by part.
+ *
  * Borders (border.c): only the border of what a slice is put into is filled or copied.
  *
  * Taps (taps.c): a column of a matrix that is read along rows becomes a row of the transposed matrix.
@@ -32,7 +34,7 @@
  *
  * Rows and columns (spread.c): a long row or column that only element-wise operations read is spread.
  *
- * Interleaved rows (interleave.c): every second element of rows is a slice of transposed pairs.
+ * Interleaved rows (interleave.c, strides.c): every second element of rows is a slice of transposed pairs.
  *
  * Turns (turns.c): a transpose that keeps its first dimensions copies each row in another order.
  *
@@ -78,6 +80,7 @@ static enum status run_pass(struct pass_run *run) {
     pass_step(run, ops.v[i], "windows-as-slices");
     prepare_windows(run, ops.v[i]);
   }
+  prepare_parts(run);
   prepare_dots(run);
   prepare_border(run);
   prepare_taps(run);
@@ -90,6 +93,7 @@ static enum status run_pass(struct pass_run *run) {
   prepare_row_parts(run);
   prepare_rows(run);
   prepare_spread(run);
+  prepare_strides(run);
   prepare_interleave(run);
   prepare_turns(run);
   prepare_short(run);

@@ -35,6 +35,12 @@ void prepare_dots(struct pass_run *run);
 void prepare_short(struct pass_run *run);
 /* spread.c: spreads long rows and columns over the partitions, where no neighbour needs their form. */
 void prepare_spread(struct pass_run *run);
+/* parts.c: what is computed of a value that is joined of equal parts of rows is computed part by part. */
+void prepare_parts(struct pass_run *run);
+/* strides.c: other slices with a step along the last dimension become such that interleave.c reads.  Before that. */
+void prepare_strides(struct pass_run *run);
+/* interleave.c: true if so many rows with groups of elements, of each of which one is read, are read in rows in less time than one by one. */
+bool prepare_comb_pays(int64_t rows, int64_t groups, int64_t apart);
 /* interleave.c: slices of every second element, or of a last dimension that is short, become slices of transposes. */
 void prepare_interleave(struct pass_run *run);
 /* swap.c: a product of images and a matrix takes the images as its right operand, where that leaves their order as it is. */

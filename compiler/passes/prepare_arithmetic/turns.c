@@ -20,6 +20,9 @@
  *
  * In what stays a transpose, neighbours that stay neighbours become one dimension: more of it is a matrix.
  *
+ * What computes each element from one element, before the transpose or after it, does that with the rows, where they are on the chip anyhow:
+ * an image is often scaled when its channels become the last dimension or the first.
+ *
  * A transpose that a product of matrices reads stays as it is: the product reads its operand in either order.
  */
 #include <assert.h>
@@ -32,8 +35,9 @@
 #include "passes/prepare_arithmetic/prepare_arithmetic.h"
 
 enum {
-  FREE_DIMS = 4, /* of an access pattern */
-  BLOCK = 350,   /* cycles from one turned block of 128 by 128 to the next: it is moved twice, and leaves PSUM once */
+  FREE_DIMS = 4,   /* of an access pattern */
+  ROW_MOST = 2048, /* elements of a tile in each partition */
+  BLOCK = 350,     /* cycles from one turned block of 128 by 128 to the next: it is moved twice, and leaves PSUM once */
 };
 
 /* A transpose whose first dimensions stay; neighbours that stay neighbours are one dimension. */
@@ -100,16 +104,112 @@ static bool feeds_product(MlirValue v) {
   return false;
 }
 
+/* ---- what is computed beside -------------------------------------------------------------------------------------- */
+
+enum { BESIDE_MAX = 8 };
+
+/* Operations with one operand, each of which computes an element from one element, in their order: of what the transpose reads, and of its
+ * result. */
+struct beside {
+  MlirOperation ops[2 * BESIDE_MAX];
+  int n_before, n;
+};
+
+static bool is_of_one(struct pass_run *run, MlirOperation op) {
+  struct structured s;
+
+  if (mlirOperationIsNull(op) || !prepare_may_change(run, op, &s) || !structured_is_elementwise(&s) ||
+      s.n_inputs != 1 || prepare_has_op(run, op, "linalg.index"))
+    return false;
+  for (int o = 0; o < 2; o++) {
+    if (mlirAffineMapGetNumResults(s.maps[o]) != s.n_loops)
+      return false;
+    for (int d = 0; d < s.n_loops; d++)
+      if (structured_map_loop(s.maps[o], d) != d)
+        return false;
+  }
+  return true;
+}
+
+/* The operation that alone reads v; null if there are others. */
+static MlirOperation only_reader(MlirValue v) {
+  MlirOpOperand u = mlirValueGetFirstUse(v);
+  return mlirOpOperandIsNull(u) || !mlirOpOperandIsNull(mlirOpOperandGetNextUse(u)) ? (MlirOperation){NULL}
+                                                                                    : mlirOpOperandGetOwner(u);
+}
+
+static void find_beside(struct pass_run *run, MlirOperation transpose, struct beside *f) {
+  MlirOperation at = transpose, before[BESIDE_MAX];
+  int n = 0;
+
+  *f = (struct beside){.n = 0};
+  for (MlirOperation def; n < BESIDE_MAX; at = before[n++] = def) {
+    MlirValue v = mlirOperationGetOperand(at, 0);
+    def = ir_defining_op(v);
+    if (!is_of_one(run, def) || mlirOperationIsNull(only_reader(v)) ||
+        !mlirBlockEqual(mlirOperationGetBlock(def), mlirOperationGetBlock(transpose)))
+      break;
+  }
+  while (n)
+    f->ops[f->n++] = before[--n];
+  f->n_before = f->n;
+  at = transpose;
+  for (MlirOperation next; f->n < f->n_before + BESIDE_MAX; at = f->ops[f->n++] = next) {
+    next = only_reader(ir_result(at));
+    if (!is_of_one(run, next) || !mlirValueEqual(mlirOperationGetOperand(next, 0), ir_result(at)) ||
+        !mlirBlockEqual(mlirOperationGetBlock(next), mlirOperationGetBlock(transpose)))
+      break;
+  }
+}
+
+static MlirOperation last_of(MlirOperation transpose, const struct beside *f) {
+  return f->n > f->n_before ? f->ops[f->n - 1] : transpose;
+}
+
+/* Copies x, which has these dimensions in the order of the map, and computes the same of it; the copy is a part of the first operation, if
+ * that is one with maps of its own. */
+static MlirValue copy_beside(struct ir_builder *b, MlirValue x, MlirAffineMap map, int rank, const int64_t *dims,
+                             const struct beside *f) {
+  const MlirAffineMap maps[] = {map, ir_identity_map(b, rank)}, same[] = {maps[1], maps[1]};
+  const bool reduction[STRUCTURED_LOOPS_MAX] = {false}, copies = f->n && ir_is(f->ops[0], "linalg.generic");
+  MlirValue v = copies ? x : prepare_copy(b, x, map, rank, dims);
+
+  for (int k = 0; k < f->n; k++) {
+    MlirOperation made = mlirOperationClone(f->ops[k]);
+    MlirType type = ir_tensor_of(ir_value_element(ir_result(f->ops[k])), rank, dims);
+    mlirOperationSetOperand(made, 0, v);
+    mlirOperationSetOperand(made, 1, ir_empty_of(b, type));
+    mlirValueSetType(ir_result(made), type);
+    if (ir_is(made, "linalg.generic")) {
+      edit_set_maps(made, 2, k ? same : maps);
+      edit_set_iterators(made, rank, reduction);
+    }
+    mlirBlockInsertOwnedOperationBefore(b->block, b->before, made);
+    v = ir_result(made);
+  }
+  return v;
+}
+
 /* ---- rows ---------------------------------------------------------------------------------------------------------- */
 
-static MlirValue in_rows(struct ir_builder *b, MlirValue x, const struct turn *t) {
-  int64_t from[1 + FREE_DIMS] = {t->rows}, to[1 + FREE_DIMS] = {t->rows}, loops[1 + FREE_DIMS] = {0};
+/* How many short rows lie in a partition, one after the other: one instruction turns all of them. */
+static int64_t rows_together(const struct turn *t) {
+  const int64_t most = t->rows / NISA_PARTITIONS < ROW_MOST / t->row ? t->rows / NISA_PARTITIONS : ROW_MOST / t->row;
+  return t->n < FREE_DIMS && most > 1 ? prepare_divisor(t->rows, most) : 1;
+}
+
+static MlirValue in_rows(struct ir_builder *b, MlirValue x, const struct turn *t, const struct beside *f) {
+  const int64_t together = rows_together(t);
+  const int first = together > 1 ? 2 : 1;
+  int64_t from[1 + FREE_DIMS] = {t->rows / together, together}, to[1 + FREE_DIMS] = {t->rows / together, together},
+                   loops[1 + FREE_DIMS] = {0, 1};
 
   for (int d = 0; d < t->n; d++) {
-    from[1 + d] = to[1 + t->to[d]] = t->dims[d];
-    loops[1 + d] = 1 + t->to[d];
+    from[first + d] = to[first + t->to[d]] = t->dims[d];
+    loops[first + d] = first + t->to[d];
   }
-  return prepare_copy(b, edit_reshape(b, x, 1 + t->n, from), ir_map(b, 1 + t->n, 1 + t->n, loops), 1 + t->n, to);
+  const int n = first + t->n;
+  return copy_beside(b, edit_reshape(b, x, n, from), ir_map(b, n, n, loops), n, to, f);
 }
 
 static void explain(struct pass_run *run, MlirOperation op, const struct turn *t) {
@@ -192,15 +292,15 @@ static MlirValue exchange(struct ir_builder *b, MlirValue v, const int64_t *dims
   return ir_result(ir_transpose(b, edit_reshape(b, v, 4, dims), 4, order));
 }
 
-static MlirValue in_strips(struct ir_builder *b, MlirValue x, const struct strip *t) {
+static MlirValue in_strips(struct ir_builder *b, MlirValue x, const struct strip *t, const struct beside *f) {
   const int64_t pieces = t->dims[t->at] / t->length, narrow = t->dims[!t->at];
   struct turn turn = {
       .n = 2, .rows = t->batch * pieces, .row = t->length * narrow, .dims = {t->length, narrow}, .to = {1, 0}};
   if (!t->at)
-    return exchange(b, in_rows(b, x, &turn), (int64_t[]){t->batch, pieces, narrow, t->length});
+    return exchange(b, in_rows(b, x, &turn, f), (int64_t[]){t->batch, pieces, narrow, t->length});
   turn.dims[0] = narrow;
   turn.dims[1] = t->length;
-  return in_rows(b, exchange(b, x, (int64_t[]){t->batch, narrow, pieces, t->length}), &turn);
+  return in_rows(b, exchange(b, x, (int64_t[]){t->batch, narrow, pieces, t->length}), &turn, f);
 }
 
 static void explain_strip(struct pass_run *run, MlirOperation op, const struct strip *t, int64_t rejected) {
@@ -216,10 +316,11 @@ static void explain_strip(struct pass_run *run, MlirOperation op, const struct s
 
 /* ---- all transposes ---------------------------------------------------------------------------------------------- */
 
-/* Returns what takes the transpose's place; null if it stays. */
-static MlirValue other_form(struct pass_run *run, MlirOperation op, const struct structured *s) {
-  struct ir_builder b = edit_before(run, op);
-  MlirValue x = mlirOperationGetOperand(op, 0);
+/* Returns what takes the place of the transpose, and of what is computed beside it; null if it stays.  Of what has only other dimensions
+ * *f is empty then. */
+static MlirValue other_form(struct pass_run *run, MlirOperation op, const struct structured *s, struct beside *f) {
+  struct ir_builder b = edit_before(run, last_of(op, f)); /* where everything that they read is known */
+  MlirValue x = mlirOperationGetOperand(f->n_before ? f->ops[0] : op, 0);
   int64_t dims[STRUCTURED_LOOPS_MAX], order[STRUCTURED_LOOPS_MAX];
   struct turn t;
   struct strip strip = {0};
@@ -231,7 +332,7 @@ static MlirValue other_form(struct pass_run *run, MlirOperation op, const struct
       (!has_strips || prepare_cycles(t.rows, t.row) <= strip.cycles)) {
     explain(run, op, &t);
     pass_step(run, op, "turn-in-rows");
-    return in_rows(&b, x, &t);
+    return in_rows(&b, x, &t, f);
   }
   const int64_t in_blocks =
       has_strips ? strip.batch * parts(strip.dims[0], NISA_PARTITIONS) * parts(strip.dims[1], NISA_PARTITIONS) * BLOCK
@@ -239,12 +340,14 @@ static MlirValue other_form(struct pass_run *run, MlirOperation op, const struct
   if (has_strips && strip.cycles < in_blocks) {
     explain_strip(run, op, &strip, in_blocks);
     pass_step(run, op, "turn-in-strips");
-    return in_strips(&b, x, &strip);
+    return in_strips(&b, x, &strip, f);
   }
   if (!has_order || rank == s->n_loops)
     return (MlirValue){NULL};
   pass_step(run, op, "neighbours-as-one");
-  return ir_result(ir_transpose(&b, edit_reshape(&b, x, rank, dims), rank, order));
+  *f = (struct beside){.n = 0};
+  b = edit_before(run, op);
+  return ir_result(ir_transpose(&b, edit_reshape(&b, mlirOperationGetOperand(op, 0), rank, dims), rank, order));
 }
 
 void prepare_turns(struct pass_run *run) {
@@ -255,14 +358,21 @@ void prepare_turns(struct pass_run *run) {
     MlirOperation op = all.v[i];
     if (!structured_read(op, &s) || prepare_has_knob(ir_result(op)) || feeds_product(ir_result(op)))
       continue;
-    MlirValue made = other_form(run, op, &s);
+    struct beside f;
+    find_beside(run, op, &f);
+    MlirValue made = other_form(run, op, &s, &f);
     if (mlirValueIsNull(made))
       continue;
     int64_t dims[STRUCTURED_LOOPS_MAX];
-    const int rank = ir_shape(ir_result(op), STRUCTURED_LOOPS_MAX, dims);
-    struct ir_builder b = edit_before(run, op);
+    MlirOperation last = last_of(op, &f);
+    const int rank = ir_shape(ir_result(last), STRUCTURED_LOOPS_MAX, dims);
+    struct ir_builder b = edit_before(run, last);
     MlirValue turned = edit_reshape(&b, made, rank, dims);
-    edit_replace_data_uses(run->arena, ir_result(op), turned, (MlirOperation){NULL});
-    edit_erase_unused(run->arena, op);
+    edit_replace_data_uses(run->arena, ir_result(last), turned, (MlirOperation){NULL});
+    for (int k = f.n - 1; k > f.n_before; k--)
+      edit_erase_unused(run->arena, f.ops[k]);
+    edit_erase_unused(run->arena, f.n > f.n_before ? f.ops[f.n_before] : op); /* with it the transpose */
+    for (int k = f.n_before; k--;)
+      edit_erase_unused(run->arena, f.ops[k]);
   }
 }

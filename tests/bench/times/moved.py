@@ -37,3 +37,35 @@ def heat_inside(x):
 def space_to_depth(x):
     n, c, h, w = x.shape
     return x.reshape(n, c, h // 2, 2, w // 2, 2).transpose(0, 1, 3, 5, 2, 4).reshape(n, c * 4, h // 2, w // 2)
+
+
+@trace(input_specs=[((1024, 2048), "f32")])
+def every_third_backwards(x):
+    return x[:, 1000:40:-3] + 1
+
+
+@trace(input_specs=[((8, 3, 224, 224), "f32")])
+def half_the_size(x):
+    return x[:, :, ::2, ::2]
+
+
+@trace(input_specs=[((16, 3, 224, 224), "f32")])
+def scaled_channels_last(x):
+    return (x * (1 / 255)).transpose(0, 2, 3, 1)
+
+
+@trace(input_specs=[((8, 512, 128), "f32"), ((512, 64), "f32"), ((512, 64), "f32")])
+def rotary_halves_of_heads(x, cos, sin):
+    a, b = x[..., :64], x[..., 64:]
+    return np.concatenate([a * cos - b * sin, a * sin + b * cos], axis=-1)
+
+
+@trace(input_specs=[((8, 512, 128), "f32"), ((512, 64), "f32"), ((512, 64), "f32")])
+def rotary_pairs_of_heads(x, cos, sin):
+    a, b = x[..., ::2], x[..., 1::2]
+    return np.stack([a * cos - b * sin, a * sin + b * cos], axis=-1).reshape(x.shape)
+
+
+@trace(input_specs=[((8, 512, 128), "f32"), ((512, 128), "f32"), ((512, 128), "f32")])
+def rotary_by_concatenation(x, cos, sin):
+    return x * cos + np.concatenate([-x[..., 64:], x[..., :64]], axis=-1) * sin

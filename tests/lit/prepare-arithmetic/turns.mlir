@@ -51,3 +51,50 @@ func.func @fewer(%x: tensor<256x56x56xbf16>, %y: tensor<4x256x28x28xf32>) -> (te
   %s = linalg.transpose ins(%y : tensor<4x256x28x28xf32>) outs(%f : tensor<4x28x28x256xf32>) permutation = [0, 2, 3, 1]
   return %r, %s : tensor<56x56x256xbf16>, tensor<4x28x28x256xf32>
 }
+
+// What computes one element from one element does that with the rows, as long as nothing else reads it.
+// CHECK-LABEL: func.func @beside
+// CHECK: %[[TURNED:.*]] = linalg.generic {indexing_maps = [#[[FROM]], #[[TO]]]{{.*}} outs(%{{.*}} : tensor<256x32x2x32x2xf32>) {
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: arith.mulf
+// CHECK: %[[EXP:.*]] = linalg.exp ins(%[[TURNED]] : tensor<256x32x2x32x2xf32>)
+// CHECK: %[[ABS:.*]] = linalg.abs ins(%[[EXP]] : tensor<256x32x2x32x2xf32>)
+// CHECK: tensor.expand_shape %[[ABS]]
+func.func @beside(%x: tensor<4x64x2x2x32x32xf32>) -> tensor<4x64x32x2x32x2xf32> {
+  %c = arith.constant 0.5 : f32
+  %d = tensor.empty() : tensor<4x64x2x2x32x32xf32>
+  %m = linalg.generic {indexing_maps = [affine_map<(a, b, c, d, e, f) -> (a, b, c, d, e, f)>, affine_map<(a, b, c, d, e, f) -> (a, b, c, d, e, f)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "parallel", "parallel"]} ins(%x : tensor<4x64x2x2x32x32xf32>) outs(%d : tensor<4x64x2x2x32x32xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %p = arith.mulf %in, %c : f32
+    linalg.yield %p : f32
+  } -> tensor<4x64x2x2x32x32xf32>
+  %y = linalg.exp ins(%m : tensor<4x64x2x2x32x32xf32>) outs(%d : tensor<4x64x2x2x32x32xf32>) -> tensor<4x64x2x2x32x32xf32>
+  %e = tensor.empty() : tensor<4x64x32x2x32x2xf32>
+  %t = linalg.transpose ins(%y : tensor<4x64x2x2x32x32xf32>) outs(%e : tensor<4x64x32x2x32x2xf32>) permutation = [0, 1, 4, 2, 5, 3]
+  %a = linalg.abs ins(%t : tensor<4x64x32x2x32x2xf32>) outs(%e : tensor<4x64x32x2x32x2xf32>) -> tensor<4x64x32x2x32x2xf32>
+  return %a : tensor<4x64x32x2x32x2xf32>
+}
+
+// CHECK-LABEL: func.func @read_elsewhere
+// CHECK: linalg.exp
+// CHECK: linalg.generic {{.*}} outs(%{{.*}} : tensor<256x32x2x32x2xf32>) {
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: linalg.yield %in
+// CHECK-NOT: linalg.exp
+// CHECK: return
+func.func @read_elsewhere(%x: tensor<4x64x2x2x32x32xf32>) -> (tensor<4x64x32x2x32x2xf32>, tensor<4x64x2x2x32x32xf32>) {
+  %d = tensor.empty() : tensor<4x64x2x2x32x32xf32>
+  %y = linalg.exp ins(%x : tensor<4x64x2x2x32x32xf32>) outs(%d : tensor<4x64x2x2x32x32xf32>) -> tensor<4x64x2x2x32x32xf32>
+  %e = tensor.empty() : tensor<4x64x32x2x32x2xf32>
+  %t = linalg.transpose ins(%y : tensor<4x64x2x2x32x32xf32>) outs(%e : tensor<4x64x32x2x32x2xf32>) permutation = [0, 1, 4, 2, 5, 3]
+  return %t, %y : tensor<4x64x32x2x32x2xf32>, tensor<4x64x2x2x32x32xf32>
+}
+
+// Short rows lie in a partition together, as many as a tile holds.
+// CHECK-LABEL: func.func @together
+// CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<256x16x64x2xf32>) outs(%{{.*}} : tensor<256x16x2x64xf32>)
+func.func @together(%x: tensor<4096x64x2xf32>) -> tensor<4096x2x64xf32> {
+  %e = tensor.empty() : tensor<4096x2x64xf32>
+  %t = linalg.transpose ins(%x : tensor<4096x64x2xf32>) outs(%e : tensor<4096x2x64xf32>) permutation = [0, 2, 1]
+  return %t : tensor<4096x2x64xf32>
+}
