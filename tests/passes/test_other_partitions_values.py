@@ -46,3 +46,14 @@ def kernel(a, b, z):
     assert all(s["check"]["status"] == "pass" for s in k["stages"])
     said = [r["text"] for r in compiler.stage(k, "legalize-layout")["remarks"] if r["rule"] == "align-partitions"]
     assert said == ["from PSUM through a buffer with its partitions"] * len(said) and said
+
+
+def test_rows_of_what_a_knob_puts_into_psum_are_read_at_any_partition():
+    uses = ["v[1:2] + 1", "v[25:29] * 2, v[:, 5:9].sum(0)", "np.where(v[3:7, 2:5] > 0, 1.0, v[3:7, 2:5])", "v[31:64].T @ v[31:64]"]
+    text = "".join(f"""@trace(input_specs=[((64, 64), "f32"), ((64, 96), "f32")])
+def k{i}(a, b):
+    v = a @ b
+    knob.knob(v).layout(mem_space="Psum")
+    return {use}
+""" for i, use in enumerate(uses))
+    compiler.assert_equal_at_every_stage(HEAD + text, len(uses))

@@ -138,8 +138,38 @@ static bool align_product(const struct legalize *g, const struct tiled_op *t) {
   return changed;
 }
 
+/* Lets op, a copy out of PSUM, read its part from a copy of the whole buffer, which lies in SBUF as the buffer does in PSUM.  Returns
+ * false if the part is not a box at a known place. */
+static bool read_part_of_copy(const struct legalize *g, const struct tiled_op *t, const struct access *a,
+                              const struct physical *p) {
+  int64_t dims[LEGAL_RANK_MAX], offset[LEGAL_RANK_MAX];
+  struct layout at = {.space = MEM_SBUF, .partition_dim = 0};
+  bool drop[LEGAL_RANK_MAX];
+
+  ir_shape(a->root, LEGAL_RANK_MAX, dims);
+  for (int d = 0; d < a->rank; d++) {
+    if (!linear_is_constant(&a->at[d]))
+      return false;
+    offset[d] = a->at[d].constant;
+    drop[d] = true;
+    at.tile[at.n_tile++] = p ? p->tile[d] : dims[d];
+  }
+  for (int k = 0; k < a->view_rank; k++) {
+    if (a->dim[k] < 0 || (k && a->dim[k] <= a->dim[k - 1]))
+      return false;
+    drop[a->dim[k]] = false;
+  }
+  struct ir_builder b = edit_before(g->run, t->op);
+  MlirValue own = memrefs_alloc(&b, memrefs_type(b.ctx, memrefs_element(a->root), a->rank, dims, MEM_SBUF));
+  layout_write(own, &at, b.loc);
+  memrefs_copy(&b, a->root, own);
+  mlirOperationSetOperand(
+      t->op, 0, memrefs_subview(&b, own, &(struct memrefs_part){.offset = offset, .size = a->size, .drop = drop}));
+  return true;
+}
+
 /* Lets a copy between PSUM and SBUF go through a buffer in SBUF that lies as the one in PSUM does, if the one in SBUF has other
- * parts. */
+ * parts, or if the part of the one in PSUM begins where no engine starts. */
 static bool align_copy(const struct legalize *g, const struct tiled_op *t) {
   MlirValue from = mlirOperationGetOperand(t->op, 0), to = mlirOperationGetOperand(t->op, 1);
   int64_t cut[LEGAL_RANK_MAX];
@@ -149,15 +179,20 @@ static bool align_copy(const struct legalize *g, const struct tiled_op *t) {
       (memrefs_space(from) == MEM_PSUM) == (memrefs_space(to) == MEM_PSUM))
     return false;
   legal_cuts(g, t, cut);
-  if (starts_well(g, t, 0, cut) && starts_well(g, t, 1, cut))
-    return false;
   const int psum = memrefs_space(from) == MEM_PSUM ? 0 : 1;
+  if ((starts_well(g, t, 0, cut) && starts_well(g, t, 1, cut)) || !access_read(psum ? to : from, &a))
+    return false;
+  const struct physical *p = legal_find(g, a.root);
   struct layout at = {.space = MEM_SBUF, .partition_dim = 0};
-  const struct physical *p = access_read(mlirOperationGetOperand(t->op, psum), &a) ? legal_find(g, a.root) : NULL;
-  at.n_tile = p ? a.view_rank : 0;
-  for (int k = 0; k < at.n_tile; k++)
-    at.tile[k] = a.dim[k] < 0 ? 1 : p->tile[a.dim[k]] < a.size[a.dim[k]] ? p->tile[a.dim[k]] : a.size[a.dim[k]];
-  read_copy_of(g, t, 0, at.n_tile ? &at : NULL);
+  if (!starts_well(g, t, psum, t->extents)) {
+    if (psum || !read_part_of_copy(g, t, &a, p))
+      return false;
+  } else {
+    at.n_tile = p ? a.view_rank : 0;
+    for (int k = 0; k < at.n_tile; k++)
+      at.tile[k] = a.dim[k] < 0 ? 1 : p->tile[a.dim[k]] < a.size[a.dim[k]] ? p->tile[a.dim[k]] : a.size[a.dim[k]];
+    read_copy_of(g, t, 0, at.n_tile ? &at : NULL);
+  }
   struct remark *r = pass_remark(g->run, t->op, RULE_ALIGN_PARTITIONS, "%s PSUM through a buffer with its partitions",
                                  psum ? "to" : "from");
   remark_reject(r, "one copy", "an engine starts at partition 0, 32, 64 or 96, and DMA does not reach PSUM");

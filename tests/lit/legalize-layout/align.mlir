@@ -109,3 +109,18 @@ func.func @from_psum() {
   memref.copy %p, %a : memref<2x96xf32, 2 : i32> to memref<2x96xf32, 3 : i32>
   return
 }
+
+// Of rows that begin where no engine starts, all that is in PSUM is copied; DMA takes the rows from there.
+// CHECK-LABEL: func.func @part_of_psum
+// CHECK: %[[P:.*]] = memref.alloc() : memref<64x96xf32, 2 : i32>
+// CHECK: %[[T:.*]] = memref.alloc() {{.*}} : memref<64x96xf32, 3 : i32>
+// CHECK: memref.copy %[[P]], %[[T]]
+// CHECK: %[[S:.*]] = memref.subview %[[T]][1, 0] [2, 96]
+// CHECK: memref.copy %[[S]], %{{.*}}
+func.func @part_of_psum() {
+  %p = memref.alloc() : memref<64x96xf32, 2 : i32>
+  %a = memref.alloc() : memref<2x96xf32, 3 : i32>
+  %s = memref.subview %p[1, 0] [2, 96] [1, 1] : memref<64x96xf32, 2 : i32> to memref<2x96xf32, strided<[96, 1], offset: 96>, 2 : i32>
+  memref.copy %s, %a : memref<2x96xf32, strided<[96, 1], offset: 96>, 2 : i32> to memref<2x96xf32, 3 : i32>
+  return
+}
