@@ -69,11 +69,11 @@ struct overlap_cuts {
 
 /* What is done.  Rounds of loops with products always overlap where that pays. */
 struct schedule_what {
-  bool loops;      /* other loops get an order */
-  bool program;    /* what is in no loop gets one */
-  bool prefetches; /* and its loads come first */
-  int parts;       /* 0: loops stay; otherwise they are written out, with what is long in so many parts */
-  bool halves;     /* and with loads that become two, each of one half of the partitions */
+  bool loops;          /* other loops get an order */
+  bool program;        /* what is in no loop gets one */
+  bool prefetches;     /* and its loads come first */
+  int parts;           /* 0: loops stay; otherwise they are written out, with what is long in so many parts */
+  bool halves;         /* and with loads that become two, each of one half of the partitions */
   bool is_written_out; /* the module has no loops any more: it is a copy in which they were written out */
   bool loops_changed, program_changed; /* answers */
   uint64_t orders;                     /* of all orders that were chosen, a hash: equal for equal programs */
