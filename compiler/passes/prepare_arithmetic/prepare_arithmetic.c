@@ -13,6 +13,8 @@
  *
  * Taps (taps.c): a column of a matrix that is read along rows becomes a row of the transposed matrix.
  *
+ * First places (first.c): that of the largest element of a row is found by one operation and a minimum.
+ *
  * Swapped operands (swap.c): a product takes images as its right operand and makes images.
  * Diagonals (diagonal.c): a mask that leaves one diagonal of an argument becomes a strided read.
  *
@@ -81,6 +83,7 @@ static enum status run_pass(struct pass_run *run) {
     prepare_windows(run, ops.v[i]);
   }
   prepare_parts(run);
+  prepare_first(run);
   prepare_dots(run);
   prepare_border(run);
   prepare_taps(run);

@@ -17,6 +17,8 @@ void prepare_divide(struct pass_run *run, MlirOperation op);
 /* windows.c: rewrites a convolution to a matrix product; gives any other linalg.generic maps that leave a loop for
  * the partitions.  May erase op. */
 void prepare_windows(struct pass_run *run, MlirOperation op);
+/* first.c: the place of the largest or smallest element of a row is found by one operation and a minimum. */
+void prepare_first(struct pass_run *run);
 /* diagonal.c: a sum that leaves one diagonal of an argument reads only that. */
 void prepare_diagonal(struct pass_run *run);
 /* places.c: values that say where their elements are are counted by one operation. */

@@ -165,17 +165,34 @@ static MlirValue start(struct ir_builder *b, MlirValue number, int64_t rows, int
   return ir_fill(b, number, ir_empty_of(b, ir_tensor_of(mlirValueGetType(number), 2, (int64_t[]){rows, columns})));
 }
 
-/* The constant that is true where row and column of [partitions, partitions] are parts of the same row. */
+static MlirValue is_equal(struct ir_builder *b, MlirValue const *args, void *user) {
+  (void)user;
+  return ir_cmpf(b, IR_FLT_OEQ, args[0], args[1]);
+}
+
+/* True where row and column of [partitions, partitions] are parts of the same row. */
 static MlirValue same_row(struct build *x, struct ir_builder *b) {
-  const int64_t n = x->partitions, each = x->g->each;
-  int *is_same = arena_alloc(x->run->arena, (size_t)(n * n) * sizeof *is_same);
+  const int64_t n = x->partitions, all[] = {n, n};
+  float *row = arena_alloc(x->run->arena, (size_t)n * sizeof *row);
+  MlirType f32 = mlirF32TypeGet(b->ctx),
+           type[] = {ir_tensor_of(f32, 2, (int64_t[]){n, 1}), ir_tensor_of(f32, 2, (int64_t[]){1, n})};
+  MlirValue inputs[2];
 
   if (!mlirValueIsNull(x->same))
     return x->same;
-  for (int64_t i = 0; i < n * n; i++)
-    is_same[i] = i / n / each == i % n / each;
-  MlirType type = ir_tensor_of(mlirIntegerTypeGet(b->ctx, 1), 2, (int64_t[]){n, n});
-  x->same = ir_constant_of(b, mlirDenseElementsAttrBoolGet(type, (intptr_t)(n * n), is_same));
+  for (int64_t i = 0; i < n; i++)
+    row[i] = (float)(i / x->g->each);
+  for (int k = 0; k < 2; k++)
+    inputs[k] = ir_constant_of(b, mlirDenseElementsAttrFloatGet(type[k], (intptr_t)n, row));
+  MlirAffineMap maps[] = {ir_map(b, 2, 2, (int64_t[]){0, IR_CONST(0)}), ir_map(b, 2, 2, (int64_t[]){IR_CONST(0), 1}),
+                          ir_identity_map(b, 2)};
+  MlirType mask = ir_tensor_of(mlirIntegerTypeGet(b->ctx, 1), 2, all);
+  x->same = ir_result(ir_linalg_generic(b, &(struct ir_generic){.n_loops = 2,
+                                                                .n_inputs = 2,
+                                                                .inputs = inputs,
+                                                                .maps = maps,
+                                                                .output = ir_empty_of(b, mask),
+                                                                .body = is_equal}));
   return x->same;
 }
 
