@@ -429,6 +429,22 @@ static struct sim_value as_value(const struct decoded *x) {
   return v;
 }
 
+/* Notes the products whose sums nothing reads. */
+static void find_products_for_clock(struct decoder *d) {
+  bool *is_read = arena_new_array(d->arena, bool, (size_t)d->buffers.n + 1);
+
+  for (int n = 0; n < d->instrs.n; n++) {
+    const struct sim_instr *i = &d->instrs.v[n];
+    for (int k = i->kind == NISA_MATMUL; k < i->def->n_operands; k++)
+      if (i->operand[k].kind == SIM_ACCESS && i->operand[k].buffer >= 0 && i->def->operand[k].reads)
+        is_read[i->operand[k].buffer] = true;
+  }
+  for (int n = 0; n < d->instrs.n; n++) {
+    struct sim_instr *i = &d->instrs.v[n];
+    i->is_for_clock = i->kind == NISA_MATMUL && i->operand[0].buffer >= 0 && !is_read[i->operand[0].buffer];
+  }
+}
+
 static enum status decode_function(struct decoder *d, MlirOperation function, struct sim_program *out) {
   MlirBlock body = ir_body(function);
   const intptr_t n_args = mlirBlockGetNumArguments(body);
@@ -449,6 +465,7 @@ static enum status decode_function(struct decoder *d, MlirOperation function, st
   st = decode_streams(d, &streams);
   if (st)
     return st;
+  find_products_for_clock(d);
   MlirOperation end = mlirBlockGetTerminator(body);
   const intptr_t n_results = mlirOperationGetNumOperands(end);
   struct sim_value *results = arena_new_array(d->arena, struct sim_value, (size_t)n_results);

@@ -54,7 +54,7 @@ struct sim_options {
 };
 
 struct sim_counts {
-  int64_t instrs, matmuls, dma_bytes;
+  int64_t instrs, matmuls, dma_bytes; /* matmuls: whose sums are read */
 };
 
 #endif

@@ -135,6 +135,7 @@ struct sim_instr {
   bool negates;                                  /* tensor_reduce_arith */
   bool is_tf32[2];                    /* matmul: stationary and moving are rounded to 10 bits of the mantissa */
   bool is_transpose;                  /* matmul: passes the moving operand through unchanged */
+  bool is_for_clock;                  /* matmul: nothing reads its sums; it only brings the engine to its full clock */
   enum sim_type format[2];            /* of packed elements; SIM_NONE: f4E2M1FN */
   bool is_double_row;                 /* matmul */
   bool where_zero;                    /* tensor_copy_predicated: reverse_pred */

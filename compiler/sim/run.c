@@ -179,7 +179,7 @@ static bool execute(struct sim_machine *m, const struct sim_instr *i) {
     return sim_exec_quantize(m);
   case NISA_MATMUL:
   case NISA_MATMUL_MX:
-    m->counts.matmuls++;
+    m->counts.matmuls += !i->is_for_clock;
     return sim_exec_matmul(m);
   case NISA_TENSOR_COPY_PREDICATED:
     return sim_exec_predicated(m);
