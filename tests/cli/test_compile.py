@@ -507,15 +507,13 @@ def test_all_stages_come_back_when_there_is_no_time_for_the_reference_run():
 
 def test_a_check_without_time_for_all_stages_skips_some_and_ends_the_pipeline():
     source = ADD.replace("(4, 8)", "(1024, 1024)").replace("a + b", "a @ b")
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert nkx("compile", "-", "--check", "--json", "-", stdin=source).returncode == 0
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    took = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
-    done = nkx("compile", "-", "--check", "--json", "-", stdin=source, cpu_s=max(1, round(took / 2)))
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
-    checks = [s["check"] for s in result["kernels"][0]["stages"]]
-    assert len(checks) == len(compiler.pipeline()) and result["status"] == "ok"
+    for cpu_s in range(1, 9):  # until it is enough to compile, and to run the first stage
+        done = nkx("compile", "-", "--check", "--json", "-", stdin=source, cpu_s=cpu_s)
+        result = json.loads(done.stdout) if done.returncode == 0 else {"status": "killed"}
+        checks = [s["check"] for s in result["kernels"][0]["stages"]] if result["status"] == "ok" else []
+        if checks and checks[0]["status"] == "pass":
+            break
+    assert len(checks) == len(compiler.pipeline()) and result["status"] == "ok", done.stderr
     assert [d["code"] for d in result["diagnostics"]] == ["check-incomplete"]
     assert checks[0]["status"] == "pass" and checks[-2]["status"] == "skipped" and "past the time" in checks[-2]["reason"]
 

@@ -21,8 +21,9 @@ struct place_item {
   int loop_from, loop_to; /* with several copies, in [loop_from, loop_to); loop_to is INT_MAX if it is in no loop */
   int copies;             /* as many as are wanted; afterwards as many as fit */
   int wanted;             /* set by place_items: copies at first */
-  bool is_with_products;  /* the Tensor engine works in its loop, which needs its operands early more than memory of its own */
-  bool is_fixed;          /* it has one copy, at the offset that is given; fixed ones may have bytes in common */
+  bool
+      is_with_products; /* the Tensor engine works in its loop, which needs its operands early more than memory of its own */
+  bool is_fixed;        /* it has one copy, at the offset that is given; fixed ones may have bytes in common */
   int64_t offset, stride; /* the result; copy k is at offset + k * stride */
 };
 
