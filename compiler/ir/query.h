@@ -37,6 +37,15 @@ static inline MlirOperation ir_defining_op(MlirValue v) { /* null for a block ar
 static inline bool ir_is_used(MlirValue v) {
   return !mlirOpOperandIsNull(mlirValueGetFirstUse(v));
 }
+/* True if v is an operand once.  An annotation that names v counts. */
+static inline bool ir_has_one_use(MlirValue v) {
+  MlirOpOperand use = mlirValueGetFirstUse(v);
+  return !mlirOpOperandIsNull(use) && mlirOpOperandIsNull(mlirOpOperandGetNextUse(use));
+}
+/* The owner of v's only use; null if v has no use, or several. */
+static inline MlirOperation ir_only_user(MlirValue v) {
+  return ir_has_one_use(v) ? mlirOpOperandGetOwner(mlirValueGetFirstUse(v)) : (MlirOperation){NULL};
+}
 
 /* The arith.constant that defines v: its attribute; null when v is defined otherwise. */
 MlirAttribute ir_constant(MlirValue v);

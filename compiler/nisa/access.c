@@ -373,3 +373,49 @@ MlirOperation nisa_create_alloc(MlirLocation loc, MlirType memref, int64_t align
   }
   return mlirOperationCreate(&st);
 }
+
+MlirOperation nisa_create_release(MlirLocation loc, MlirValue buffer) {
+  const struct nisa_instr in = {.def = nisa_op_def(NISA_RELEASE), .operand = {{.base = buffer}}};
+  return nisa_create(&in, loc, 0, NULL);
+}
+
+/* ---- making accesses -------------------------------------------------------------------------------------------- */
+
+bool nisa_add_index(struct nisa_access *x, int first, int64_t *sym, MlirValue v, int64_t factor) {
+  int k = first;
+  while (k < x->n_indices && !mlirValueEqual(x->indices[k], v))
+    k++;
+  if (k == NISA_RANK_MAX)
+    return false;
+  if (k == x->n_indices)
+    x->indices[x->n_indices++] = v;
+  sym[k] += factor;
+  return true;
+}
+
+static MlirAffineExpr scaled(MlirContext ctx, MlirAffineExpr x, int64_t factor) {
+  return factor == 1 ? x : mlirAffineMulExprGet(x, mlirAffineConstantExprGet(ctx, factor));
+}
+
+static MlirAffineExpr plus(MlirAffineExpr sum, MlirAffineExpr x) {
+  return mlirAffineExprIsNull(sum) ? x : mlirAffineAddExprGet(sum, x);
+}
+
+MlirAffineExpr nisa_index_expr(MlirContext ctx, const struct nisa_access *x, const struct nisa_index *i) {
+  MlirAffineExpr e = {NULL};
+  for (int k = 0; k < x->n_dims; k++)
+    if (i->dim[k])
+      e = plus(e, scaled(ctx, mlirAffineDimExprGet(ctx, k), i->dim[k]));
+  for (int k = 0; k < x->n_indices; k++)
+    if (i->sym[k])
+      e = plus(e, scaled(ctx, mlirAffineSymbolExprGet(ctx, k), i->sym[k]));
+  return i->constant || mlirAffineExprIsNull(e) ? plus(e, mlirAffineConstantExprGet(ctx, i->constant)) : e;
+}
+
+struct nisa_access nisa_matrix(MlirContext ctx, MlirValue base, int64_t rows, int64_t columns) {
+  return (struct nisa_access){.base = base,
+                              .map = mlirAffineMapMultiDimIdentityGet(ctx, 2),
+                              .n_dims = 2,
+                              .tile = {rows, columns},
+                              .par_dims = 1};
+}

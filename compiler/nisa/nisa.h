@@ -266,6 +266,14 @@ struct nisa_index {
 /* False when result r has another form. */
 bool nisa_access_index(const struct nisa_access *x, int r, struct nisa_index *out);
 
+/* One index of x as an expression: the tile's coordinates first, as the text's parser has them. */
+MlirAffineExpr nisa_index_expr(MlirContext ctx, const struct nisa_access *x, const struct nisa_index *i);
+/* Adds factor * v to an index of x; sym are its factors.  v joins x's indices unless it is one of those from number `first` on.  Those belong
+ * to this dimension: the text form has indices of its own for each dimension.  False if there are too many. */
+bool nisa_add_index(struct nisa_access *x, int first, int64_t *sym, MlirValue v, int64_t factor);
+/* The first rows and columns of a matrix; the rows are partitions. */
+struct nisa_access nisa_matrix(MlirContext ctx, MlirValue base, int64_t rows, int64_t columns);
+
 struct nisa_instr {
   const struct nisa_op_def *def;
   MlirOperation op;
@@ -289,6 +297,7 @@ MlirOperation nisa_create(const struct nisa_instr *in, MlirLocation loc, int n_a
  * nor the engine. */
 MlirOperation nisa_create_like(struct arena *a, const struct nisa_instr *in, MlirOperation like);
 MlirOperation nisa_create_alloc(MlirLocation loc, MlirType memref, int64_t alignment); /* alignment 0: no attribute */
+MlirOperation nisa_create_release(MlirLocation loc, MlirValue buffer);
 
 /* The place of an allocation.  copies and stride are 1 and 0 if the attributes are missing; what its memory does not use
  * is 0. */

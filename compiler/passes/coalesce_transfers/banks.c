@@ -240,9 +240,8 @@ static void emit(struct ir_builder *b, const struct repeated *r, const struct tu
 
   out->operand[t->source] = in_bank(&t->turn.operand[0], psum, r->rounds, (MlirValue){NULL});
   mlirBlockInsertOwnedOperationBefore(b->block, b->before, nisa_create_like(b->arena, out, r->in.op));
-  const struct nisa_instr end = {.def = nisa_op_def(NISA_RELEASE), .operand = {{.base = psum}}};
   mlirBlockInsertOwnedOperationBefore(b->block, b->before,
-                                      nisa_create(&end, mlirOperationGetLocation(t->release), 0, NULL));
+                                      nisa_create_release(mlirOperationGetLocation(t->release), psum));
 }
 
 /* Removes what was done in each round; users come before what they use. */

@@ -42,11 +42,6 @@ bool coalesce_read_side(const struct repeated *r, const struct nisa_access *x, s
 /* Makes x the operand of r->rounds rounds, which are dimension `at`.  A loop that stays counts its parts from 0.  False if the
  * pattern gets too many dimensions. */
 bool coalesce_make_side(const struct repeated *r, struct nisa_access *x, struct side *s, int at);
-/* Adds factor * v to an index of x; sym are its factors.  v becomes one of x's indices unless it is one of those from number `first` on, which
- * belong to this dimension: the text form has one for each of its own.  False if there are too many. */
-bool coalesce_add_index(struct nisa_access *x, int first, int64_t *sym, MlirValue v, int64_t factor);
-/* One index of x as an expression. */
-MlirAffineExpr coalesce_index_expr(MlirContext ctx, const struct nisa_access *x, const struct nisa_index *i);
 /* True if operand k has an element for each one of dst; the others are columns. */
 bool coalesce_is_wide(const struct nisa_instr *in, int k);
 /* True if the operand is the same in all rounds. */

@@ -11,6 +11,7 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "passes/coalesce_transfers/coalesce_transfers.h"
+#include "passes/lib/buffers.h"
 #include "passes/lib/price.h"
 
 struct in_place {
@@ -23,7 +24,7 @@ struct in_place {
 };
 
 static bool is_buffer(MlirValue v, MlirOperation *alloc) {
-  *alloc = mlirValueIsABlockArgument(v) ? (MlirOperation){NULL} : mlirOpResultGetOwner(v);
+  *alloc = ir_defining_op(v);
   return !mlirOperationIsNull(*alloc) && ir_is(*alloc, "nisa.alloc") &&
          nisa_type_space(mlirValueGetType(v)) == MEM_SBUF;
 }
@@ -119,7 +120,7 @@ static bool add(struct nisa_index *to, int64_t by, const struct nisa_index *from
   for (int d = 0; d < NISA_TILE_MAX; d++)
     to->dim[d] += by * from->dim[d];
   for (int k = 0; k < x->n_indices; k++)
-    if (from->sym[k] && !coalesce_add_index(out, first, to->sym, x->indices[k], by * from->sym[k]))
+    if (from->sym[k] && !nisa_add_index(out, first, to->sym, x->indices[k], by * from->sym[k]))
       return false;
   return true;
 }
@@ -148,7 +149,7 @@ static bool compose(const struct in_place *p, const struct nisa_access *x, struc
       if (!nisa_access_index(x, q, &at) || !add(&i, p->index[r].dim[p->dim[q]], &at, x, first, out))
         return false;
     }
-    results[r] = coalesce_index_expr(ctx, out, &i);
+    results[r] = nisa_index_expr(ctx, out, &i);
   }
   out->map = mlirAffineMapGet(ctx, out->n_dims, out->n_indices, p->rank, results);
   return true;
@@ -209,13 +210,13 @@ static bool is_complete(struct in_place *p) {
       return false;
     for (int k = 0; k < in.def->n_operands; k++)
       if (in.def->operand[k].writes && !nisa_is_absent(&in.operand[k]) && mlirValueEqual(in.operand[k].base, s) &&
-          (mlirOperationEqual(here, at) || !mlirOperationIsBeforeInBlock(here, at)))
+          (mlirOperationEqual(here, at) || !buffer_is_before(here, at)))
         return false;
   }
   if (mlirOperationIsNull(p->last) || !mlirBlockEqual(mlirOperationGetBlock(p->last), block))
     return false;
   MlirOperation end = ir_ancestor_in(p->release, block);
-  return mlirOperationIsBeforeInBlock(end, p->last) ||
+  return buffer_is_before(end, p->last) ||
          nisa_type_bytes(mlirValueGetType(s)) <= nisa_type_bytes(mlirValueGetType(p->copy.operand[0].base));
 }
 
@@ -252,7 +253,7 @@ static void try_in_place(struct pass_run *run, MlirOperation copy, struct ir_ops
                 "its readers would wait for it");
   MlirBlock block = mlirOperationGetBlock(p.source);
   MlirOperation end = ir_ancestor_in(p.release, block);
-  if (!mlirOperationIsBeforeInBlock(end, p.last))
+  if (!buffer_is_before(end, p.last))
     mlirOperationMoveAfter(p.last, end);
   mlirOperationDestroy(copy);
   mlirOperationDestroy(p.release);

@@ -71,7 +71,7 @@ static void repeat(MlirContext ctx, struct nisa_access *x, int64_t n) {
     struct nisa_index index;
     (void)nisa_access_index(x, (int)d, &index);
     index.dim[x->n_dims - 1] = 0;
-    results[d] = coalesce_index_expr(ctx, x, &index);
+    results[d] = nisa_index_expr(ctx, x, &index);
   }
   x->map = mlirAffineMapGet(ctx, x->n_dims, x->n_indices, rank, results);
   x->tile[x->n_dims - 1] = n;
@@ -192,9 +192,8 @@ void rounds_emit(struct body *b) {
     if (ir_is(op, "nisa.alloc")) {
       ir_place(&at, ir_defining_op(b->wide[rounds_tile_of(b, mlirOperationGetResult(op, 0))]));
     } else if (ir_is(op, "nisa.release")) {
-      const struct nisa_instr end = {.def = nisa_op_def(NISA_RELEASE),
-                                     .operand = {{.base = b->wide[rounds_tile_of(b, mlirOperationGetOperand(op, 0))]}}};
-      ir_place(&at, nisa_create(&end, mlirOperationGetLocation(op), 0, NULL));
+      MlirValue tile = b->wide[rounds_tile_of(b, mlirOperationGetOperand(op, 0))];
+      ir_place(&at, nisa_create_release(mlirOperationGetLocation(op), tile));
     } else if (b->how[next] == HOW_APART) {
       emit_apart(b, b->v[next++], op, &at);
     } else {

@@ -83,38 +83,6 @@ static void insert_dim(const struct repeated *r, struct nisa_access *x, struct s
   x->par_dims += at < x->par_dims;
 }
 
-bool coalesce_add_index(struct nisa_access *x, int first, int64_t *sym, MlirValue v, int64_t factor) {
-  int k = first;
-  while (k < x->n_indices && !mlirValueEqual(x->indices[k], v))
-    k++;
-  if (k == NISA_RANK_MAX)
-    return false;
-  if (k == x->n_indices)
-    x->indices[x->n_indices++] = v;
-  sym[k] += factor;
-  return true;
-}
-
-static MlirAffineExpr scaled(MlirContext ctx, MlirAffineExpr x, int64_t factor) {
-  return factor == 1 ? x : mlirAffineMulExprGet(x, mlirAffineConstantExprGet(ctx, factor));
-}
-
-static MlirAffineExpr plus(MlirAffineExpr sum, MlirAffineExpr x) {
-  return mlirAffineExprIsNull(sum) ? x : mlirAffineAddExprGet(sum, x);
-}
-
-/* The tile's coordinates are first, as the text's parser has them: the printer writes no other order in brackets. */
-MlirAffineExpr coalesce_index_expr(MlirContext ctx, const struct nisa_access *x, const struct nisa_index *i) {
-  MlirAffineExpr e = {NULL};
-  for (int k = 0; k < x->n_dims; k++)
-    if (i->dim[k])
-      e = plus(e, scaled(ctx, mlirAffineDimExprGet(ctx, k), i->dim[k]));
-  for (int k = 0; k < x->n_indices; k++)
-    if (i->sym[k])
-      e = plus(e, scaled(ctx, mlirAffineSymbolExprGet(ctx, k), i->sym[k]));
-  return i->constant || mlirAffineExprIsNull(e) ? plus(e, mlirAffineConstantExprGet(ctx, i->constant)) : e;
-}
-
 bool coalesce_make_side(const struct repeated *r, struct nisa_access *x, struct side *s, int at) {
   MlirAffineExpr results[NISA_RANK_MAX];
   MlirContext ctx = mlirOperationGetContext(r->loop);
@@ -128,15 +96,15 @@ bool coalesce_make_side(const struct repeated *r, struct nisa_access *x, struct 
     i->constant = s->at[d].of.constant;
     const int first = x->n_indices;
     const int64_t per_part = s->at[d].per_counter * r->step * r->rounds;
-    if (per_part && r->rounds < r->trips && !coalesce_add_index(x, first, i->sym, r->counter, per_part))
+    if (per_part && r->rounds < r->trips && !nisa_add_index(x, first, i->sym, r->counter, per_part))
       return false;
     for (int k = 0; k < s->at[d].of.n; k++)
       if (s->at[d].of.term[k].factor &&
-          !coalesce_add_index(x, first, i->sym, s->at[d].of.term[k].v, s->at[d].of.term[k].factor))
+          !nisa_add_index(x, first, i->sym, s->at[d].of.term[k].v, s->at[d].of.term[k].factor))
         return false;
   }
   for (int d = 0; d < s->rank; d++)
-    results[d] = coalesce_index_expr(ctx, x, &s->index[d]);
+    results[d] = nisa_index_expr(ctx, x, &s->index[d]);
   x->map = mlirAffineMapGet(ctx, x->n_dims, x->n_indices, s->rank, results);
   return x->n_dims <= DIMS_MAX;
 }

@@ -58,7 +58,7 @@ static struct nisa_access turned(MlirContext ctx, const struct nisa_access *x) {
     index = was;
     for (int d = 0; d < x->n_dims; d++)
       index.dim[d < x->par_dims ? d + n_free : d - x->par_dims] = was.dim[d];
-    results[r] = coalesce_index_expr(ctx, &out, &index);
+    results[r] = nisa_index_expr(ctx, &out, &index);
   }
   out.map = mlirAffineMapGet(ctx, out.n_dims, out.n_indices, rank, results);
   return out;

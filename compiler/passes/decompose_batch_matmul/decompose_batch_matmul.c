@@ -125,12 +125,6 @@ static int slice_of(const struct product *mm, int o, MlirValue const *ivs, struc
   return n;
 }
 
-/* True if only the product reads the transpose. */
-static bool is_single(MlirOperation turn) {
-  MlirOpOperand first = mlirValueGetFirstUse(ir_result(turn));
-  return !mlirOpOperandIsNull(first) && mlirOpOperandIsNull(mlirOpOperandGetNextUse(first));
-}
-
 static void swap(int64_t *a, int64_t *b) {
   const int64_t t = *a;
   *a = *b;
@@ -161,7 +155,7 @@ static MlirValue take_part(struct ir_builder *b, MlirValue v, const struct ir_sl
   MlirOperation convert = conversion_of(v), turn = turn_of(v);
   MlirType type = ir_tensor_of(ir_value_element(v), 2, dims);
 
-  if (made_here && !mlirOperationIsNull(convert) && is_single(convert)) {
+  if (made_here && !mlirOperationIsNull(convert) && ir_has_one_use(ir_result(convert))) {
     MlirValue x = take_part(b, mlirOperationGetOperand(convert, 0), s, dims, true, may_turn);
     MlirOperation made = mlirOperationClone(convert);
     const MlirAffineMap maps[] = {ir_identity_map(b, 2), ir_identity_map(b, 2)};
@@ -172,8 +166,8 @@ static MlirValue take_part(struct ir_builder *b, MlirValue v, const struct ir_sl
     edit_set_iterators(made, 2, (const bool[]){false, false});
     return ir_result(ir_place(b, made));
   }
-  if (!may_turn || mlirOperationIsNull(turn) || !is_single(turn) || !mlirValueIsNull(s->dynamic[s->rank - 1]) ||
-      !mlirValueIsNull(s->dynamic[s->rank - 2]))
+  if (!may_turn || mlirOperationIsNull(turn) || !ir_has_one_use(ir_result(turn)) ||
+      !mlirValueIsNull(s->dynamic[s->rank - 1]) || !mlirValueIsNull(s->dynamic[s->rank - 2]))
     return ir_extract_slice(b, v, s, type);
   int64_t sizes[STRUCTURED_LOOPS_MAX];
   struct ir_slice turned = *s;

@@ -13,12 +13,6 @@
 /* A factor beyond these could take an operand out of the range of f32 where the product is in it. */
 static const double LEAST = 1.0 / 65536, MOST = 65536;
 
-/* Annotations count: a value with a knob stays as it is. */
-static bool has_one_use(MlirValue v) {
-  MlirOpOperand first = mlirValueGetFirstUse(v);
-  return !mlirOpOperandIsNull(first) && mlirOpOperandIsNull(mlirOpOperandGetNextUse(first));
-}
-
 static bool is_moderate(MlirValue v) {
   MlirAttribute a = ir_constant(v);
   if (mlirAttributeIsNull(a) || !mlirAttributeIsAFloat(a))
@@ -56,8 +50,8 @@ static int computed_operand(MlirOperation product) {
     MlirValue v = mlirOperationGetOperand(product, o);
     MlirOperation def = ir_defining_op(v);
     struct product p;
-    if (!mlirOperationIsNull(def) && product_read(def, &p) && has_one_use(v) && mlirTypeIsAF32(ir_value_element(v)) &&
-        elements(v) < elements(ir_result(product)))
+    if (!mlirOperationIsNull(def) && product_read(def, &p) && ir_has_one_use(v) &&
+        mlirTypeIsAF32(ir_value_element(v)) && elements(v) < elements(ir_result(product)))
       return o;
   }
   return -1;
@@ -96,7 +90,7 @@ static void try_scale(struct pass_run *run, MlirOperation op) {
   MlirOperation product = ir_defining_op(v);
   struct product p;
 
-  if (mlirOperationIsNull(product) || !has_one_use(v) || !product_read(product, &p) ||
+  if (mlirOperationIsNull(product) || !ir_has_one_use(v) || !product_read(product, &p) ||
       !mlirBlockEqual(mlirOperationGetBlock(product), mlirOperationGetBlock(op)) ||
       !mlirTypeIsAF32(ir_value_element(v)) || !mlirAttributeIsNull(ir_attr(product, "cast")))
     return;

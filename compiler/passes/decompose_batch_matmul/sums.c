@@ -18,12 +18,6 @@ static bool is_f32(MlirValue v) {
   return mlirTypeIsARankedTensor(mlirValueGetType(v)) && mlirTypeIsAF32(ir_value_element(v));
 }
 
-/* Annotations count: a value with a knob stays as it is. */
-static bool has_one_use(MlirValue v) {
-  MlirOpOperand first = mlirValueGetFirstUse(v);
-  return !mlirOpOperandIsNull(first) && mlirOpOperandIsNull(mlirOpOperandGetNextUse(first));
-}
-
 static bool starts_from_zero(MlirOperation product) {
   MlirOperation init = ir_defining_op(mlirOperationGetOperand(product, 2));
   return !mlirOperationIsNull(init) &&
@@ -46,7 +40,7 @@ static bool read_product(MlirOperation op, struct product *p) {
 MlirOperation sums_before(MlirOperation op) {
   struct product p;
   MlirOperation before = ir_defining_op(mlirOperationGetOperand(op, 2));
-  return read_product(before, &p) && has_one_use(ir_result(before)) ? before : (MlirOperation){NULL};
+  return read_product(before, &p) && ir_has_one_use(ir_result(before)) ? before : (MlirOperation){NULL};
 }
 
 /* ---- finding them in a sum --------------------------------------------------------------------------------------- */
@@ -96,7 +90,7 @@ static bool find_term(struct pass_run *run, MlirValue v, MlirBlock block, struct
   struct structured s;
   MlirOperation op = ir_defining_op(v);
 
-  if (mlirOperationIsNull(op) || !has_one_use(v) || !mlirBlockEqual(mlirOperationGetBlock(op), block))
+  if (mlirOperationIsNull(op) || !ir_has_one_use(v) || !mlirBlockEqual(mlirOperationGetBlock(op), block))
     return false;
   if (read_product(op, &t->read)) {
     t->product = op;
@@ -120,7 +114,7 @@ static bool find_rounded(MlirValue v, MlirBlock block, struct term *t) {
   MlirOperation op = ir_defining_op(v);
   struct structured s;
 
-  if (!read_elementwise(op, 1, &s) || !ir_is(op, "linalg.generic") || !has_one_use(v) ||
+  if (!read_elementwise(op, 1, &s) || !ir_is(op, "linalg.generic") || !ir_has_one_use(v) ||
       !mlirBlockEqual(mlirOperationGetBlock(op), block) || !mlirAffineMapIsIdentity(s.maps[0]))
     return false;
   MlirOperation round = mlirBlockGetFirstOperation(ir_body(op)), end = mlirBlockGetTerminator(ir_body(op));
@@ -130,7 +124,7 @@ static bool find_rounded(MlirValue v, MlirBlock block, struct term *t) {
   return ir_is(round, "arith.truncf") && mlirOperationEqual(mlirOperationGetNextInBlock(round), end) &&
          mlirValueEqual(mlirOperationGetOperand(end, 0), ir_result(round)) &&
          mlirValueEqual(mlirOperationGetOperand(round, 0), mlirBlockGetArgument(ir_body(op), 0)) &&
-         has_one_use(product) && read_product(t->product, &t->read) &&
+         ir_has_one_use(product) && read_product(t->product, &t->read) &&
          mlirBlockEqual(mlirOperationGetBlock(t->product), block);
 }
 

@@ -211,10 +211,9 @@ static MlirOperation expand_after(MlirValue v, const struct shape *to) {
   struct structured s;
 
   for (int k = 0; k <= ATTENTION_EPILOGUE_MAX; k++) {
-    MlirOpOperand u = mlirValueGetFirstUse(v);
-    if (mlirOpOperandIsNull(u) || !mlirOpOperandIsNull(mlirOpOperandGetNextUse(u)))
+    MlirOperation op = ir_only_user(v);
+    if (mlirOperationIsNull(op))
       return none;
-    MlirOperation op = mlirOpOperandGetOwner(u);
     if (ir_is(op, "tensor.expand_shape")) {
       MlirType want = ir_tensor_of(ir_value_element(v), to->rank, to->dims);
       return mlirTypeEqual(mlirValueGetType(ir_result(op)), want) && !has_knob(ir_result(op)) ? op : none;

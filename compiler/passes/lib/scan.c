@@ -8,14 +8,6 @@
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
-/* The only user of v; null if there is none, or several. */
-static MlirOperation only_user(MlirValue v) {
-  MlirOpOperand u = mlirValueGetFirstUse(v);
-  if (mlirOpOperandIsNull(u) || !mlirOpOperandIsNull(mlirOpOperandGetNextUse(u)))
-    return (MlirOperation){NULL};
-  return mlirOpOperandGetOwner(u);
-}
-
 static bool has_loop(MlirAffineMap map, int loop) {
   for (int r = 0; r < mlirAffineMapGetNumResults(map); r++)
     if (structured_map_loop(map, r) == loop)
@@ -44,14 +36,14 @@ static bool read_body(MlirOperation op, struct scan *sc) {
   MlirValue next = mlirOperationGetOperand(yield, 0);
 
   sc->last = ir_defining_op(next);
-  sc->first = only_user(mlirBlockGetArgument(body, sc->s.n_inputs + 1));
+  sc->first = ir_only_user(mlirBlockGetArgument(body, sc->s.n_inputs + 1));
   if (!mlirValueEqual(next, mlirOperationGetOperand(yield, 1)) || mlirOperationIsNull(sc->last) ||
       mlirOperationIsNull(sc->first) || ir_is_used(mlirBlockGetArgument(body, sc->s.n_inputs)))
     return false;
   if (mlirOperationGetNumOperands(sc->first) != 2 || mlirOperationGetNumOperands(sc->last) != 2)
     return false;
   return mlirOperationEqual(sc->first, sc->last) ||
-         mlirOperationEqual(only_user(mlirOperationGetResult(sc->first, 0)), sc->last);
+         mlirOperationEqual(ir_only_user(mlirOperationGetResult(sc->first, 0)), sc->last);
 }
 
 bool scan_read(MlirOperation op, struct scan *out) {

@@ -86,31 +86,18 @@ static bool combine_load(struct link *l) {
   return true;
 }
 
-/* True if the instruction computes element by element in f32, and rounds to any float as it writes. */
-static bool writes_any_float(const struct nisa_instr *in) {
-  switch (in->def->kind) {
-  case NISA_TENSOR_COPY:
-  case NISA_TENSOR_TENSOR_ARITH:
-  case NISA_TENSOR_SCALAR_ARITH:
-  case NISA_SCALAR_TENSOR_TENSOR:
-    return true;
-  case NISA_ACTIVATION:
-    return nisa_is_absent(&in->operand[1]);
-  default:
-    return false;
-  }
-}
-
 /* What is computed is written where the copy goes. */
 static bool combine_written(struct link *l) {
   const struct nisa_access *to = &l->r.operand[0];
   struct nisa_instr in = l->w;
   MlirNamedAttribute attrs[LN_ATTRS_MAX];
 
-  if (!writes_any_float(&l->w) || l->r.def->kind != NISA_TENSOR_COPY || !link_same_tile(to, &l->r.operand[1]) ||
-      !link_is_in(to, MEM_SBUF) || !mlirTypeEqual(nisa_access_element(to), nisa_access_element(&l->w.operand[0])) ||
-      !mlirTypeIsNull(to->type) || !mlirTypeIsNull(l->w.operand[0].type) || nisa_keeps_order(l->w.op) ||
-      nisa_keeps_order(l->r.op) || !is_free_for_writer(l, to->base) || !is_known_at(l, to, l->w.op))
+  const bool adds_up = l->w.def->kind == NISA_ACTIVATION && !nisa_is_absent(&l->w.operand[1]);
+  if (adds_up || !ln_rounds_when_it_writes(&l->w) || l->r.def->kind != NISA_TENSOR_COPY ||
+      !link_same_tile(to, &l->r.operand[1]) || !link_is_in(to, MEM_SBUF) ||
+      !mlirTypeEqual(nisa_access_element(to), nisa_access_element(&l->w.operand[0])) || !mlirTypeIsNull(to->type) ||
+      !mlirTypeIsNull(l->w.operand[0].type) || nisa_keeps_order(l->w.op) || nisa_keeps_order(l->r.op) ||
+      !is_free_for_writer(l, to->base) || !is_known_at(l, to, l->w.op))
     return false;
   in.operand[0] = *to;
   link_replace_writer(l, &in, ln_own_attrs(l->w.op, attrs), attrs);

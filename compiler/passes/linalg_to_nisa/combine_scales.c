@@ -142,8 +142,7 @@ static struct nisa_access negated(struct link *l, const struct nisa_access *colu
   in.operand[OPERAND0] = ln_scalar(ir_float(&b, f32, -1));
   const MlirNamedAttribute attrs[] = {link_named(l, "op0", "multiply"), link_named(l, "reverse_operands", "none")};
   MlirOperation made = nisa_create(&in, b.loc, 2, attrs);
-  struct nisa_instr free = {.def = nisa_op_def(NISA_RELEASE), .operand = {{.base = at.base}}};
-  MlirOperation release = nisa_create(&free, b.loc, 0, NULL);
+  MlirOperation release = nisa_create_release(b.loc, at.base);
   mlirBlockInsertOwnedOperationBefore(b.block, l->r.op, alloc);
   mlirBlockInsertOwnedOperationBefore(b.block, l->r.op, made);
   mlirBlockInsertOwnedOperationAfter(b.block, l->r.op, release);

@@ -4,12 +4,14 @@
  *     for %i { dma_copy(%h[%i, d0, d1], %a[d0, d1]) }        ==>    for %i { tensor_copy(%s[d0, %i, d1], %a[d0, d1]) }
  *     for %i { dma_copy(%b[d0, d1], %h[%i, d0, d1]) }               for %i { tensor_copy(%b[d0, d1], %s[d0, %i, d1]) }
  *
- * Values that are written and read in tiles of other sizes, or with their dimensions in another order, such as the heads of an attention,
- * lie in HBM: a store and a load take 4 us, and each waits for the one before.  Where every access has the same dimension of the buffer on the
- * partitions, from the first one on, each partition only reads what it wrote, and engines copy that in a fraction of the time.  A dimension
- * of several tiles of 128 becomes two.  A load that transposes becomes a transpose on the Tensor engine.  The copies are merged with what writes and reads later (rounded.c, combine.c, coalesce-transfers).
+ * Values that are written and read in tiles of other sizes, or with their dimensions in another order, such as the heads of an
+ * attention, lie in HBM.  A store and a load take 4 us, and each waits for the one before.  Where every access has the same dimension of
+ * the buffer on the partitions, from the first one on, each partition only reads what it wrote.  Then engines copy it in a fraction
+ * of the time.  A dimension of several tiles of 128 becomes two.  A load that transposes becomes a transpose on the Tensor engine.  The
+ * copies are merged with what writes and reads later (rounded.c, combine.c, coalesce-transfers).
  *
- * Only if SBUF has the room for the buffer beside all that it holds otherwise, and if no knob asks for HBM (infer-layout notes that in nkipy.keeps_hbm).
+ * Only if SBUF has room for the buffer beside all that it holds otherwise, and if no knob asks for HBM (infer-layout notes that in
+ * nkipy.keeps_hbm).
  *
  * Runs at the end of linalg-to-nisa, before everything that merges instructions.  Linear in the uses of buffers in HBM.
  */
@@ -20,8 +22,8 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "base/array.h"
-#include "passes/coalesce_transfers/coalesce_transfers.h"
 #include "passes/lib/access.h"
+#include "passes/lib/buffers.h"
 #include "passes/lib/edit.h"
 #include "passes/lib/price.h"
 #include "passes/linalg_to_nisa/linalg_to_nisa.h"
@@ -201,7 +203,7 @@ static bool access_on_chip(const struct kept *k, const struct nisa_access *x, co
   if (k->tiles > 1) {
     at[rank].constant = v->tile.constant;
     for (int t = 0; t < v->tile.n; t++)
-      if (!coalesce_add_index(out, 0, at[rank].sym, v->tile.term[t].v, v->tile.term[t].factor))
+      if (!nisa_add_index(out, 0, at[rank].sym, v->tile.term[t].v, v->tile.term[t].factor))
         return false;
     rank++;
   }
@@ -214,7 +216,7 @@ static bool access_on_chip(const struct kept *k, const struct nisa_access *x, co
     memset(at[rank].sym, 0, sizeof at[rank].sym);
     const int first = out->n_indices;
     for (int s = 0; s < x->n_indices; s++)
-      if (was.sym[s] && !coalesce_add_index(out, first, at[rank].sym, x->indices[s], was.sym[s]))
+      if (was.sym[s] && !nisa_add_index(out, first, at[rank].sym, x->indices[s], was.sym[s]))
         return false;
     rank++;
   }
@@ -222,7 +224,7 @@ static bool access_on_chip(const struct kept *k, const struct nisa_access *x, co
     at[rank++] = (struct nisa_index){.constant = 0};
   MlirContext ctx = mlirAffineMapGetContext(x->map);
   for (int r = 0; r < rank; r++)
-    results[r] = coalesce_index_expr(ctx, out, &at[r]);
+    results[r] = nisa_index_expr(ctx, out, &at[r]);
   out->map = mlirAffineMapGet(ctx, out->n_dims, out->n_indices, rank, results);
   return true;
 }
@@ -250,11 +252,10 @@ static void release_after_last(MlirValue buffer) {
 
   for (MlirOpOperand u = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation op = ir_ancestor_in(mlirOpOperandGetOwner(u), block);
-    if (mlirOperationIsNull(last) || mlirOperationIsBeforeInBlock(last, op))
+    if (mlirOperationIsNull(last) || buffer_is_before(last, op))
       last = op;
   }
-  const struct nisa_instr in = {.def = nisa_op_def(NISA_RELEASE), .operand = {{.base = buffer}}};
-  mlirBlockInsertOwnedOperationAfter(block, last, nisa_create(&in, mlirOperationGetLocation(last), 0, NULL));
+  mlirBlockInsertOwnedOperationAfter(block, last, nisa_create_release(mlirOperationGetLocation(last), buffer));
 }
 
 static void explain(struct pass_run *run, const struct kept *k, const struct nisa_instr *first) {
@@ -275,7 +276,7 @@ static void emit_turn(struct ln *ln, const struct nisa_instr *in) {
   MlirContext ctx = ln->b.ctx;
   MlirType t = mlirMemRefTypeContiguousGet(nisa_access_element(src), 2, dst->tile, nisa_space_attr(ctx, MEM_PSUM));
   MlirValue buffer = ir_result(ln_insert(ln, nisa_create_alloc(ln->b.loc, t, 64)));
-  const struct nisa_access psum = ln_matrix(ctx, buffer, dst->tile[0], dst->tile[1]);
+  const struct nisa_access psum = nisa_matrix(ctx, buffer, dst->tile[0], dst->tile[1]);
 
   ln_emit_turn(ln, &psum, src, src->tile[0]);
   ln_emit(ln, NISA_TENSOR_COPY, NISA_ENGINE_VECTOR, (struct nisa_access[]){*dst, psum}, NULL);

@@ -200,9 +200,8 @@ static enum status lower_alloc(struct ln *ln) {
 
 static enum status lower_dealloc(struct ln *ln) {
   MlirValue v = ln_buffer(ln, buffer_root(mlirOperationGetOperand(ln->op, 0)));
-  struct nisa_instr in = {.def = nisa_op_def(NISA_RELEASE), .operand = {{.base = v}}};
   if (mem_is_on_chip(ln_space(v)))
-    ln_insert(ln, nisa_create(&in, ln->b.loc, 0, NULL));
+    ln_insert(ln, nisa_create_release(ln->b.loc, v));
   mlirOperationDestroy(ln->op);
   return ST_OK;
 }
@@ -217,9 +216,8 @@ static MlirValue new_cell(struct ln *ln, MlirType element) {
 
 /* Releases the cell at the end of its block. */
 static void release_at_end(struct ln *ln, MlirValue cell) {
-  struct nisa_instr in = {.def = nisa_op_def(NISA_RELEASE), .operand = {{.base = cell}}};
   MlirBlock block = mlirOperationGetBlock(ir_defining_op(cell));
-  mlirBlockInsertOwnedOperationBefore(block, mlirBlockGetTerminator(block), nisa_create(&in, ln->b.loc, 0, NULL));
+  mlirBlockInsertOwnedOperationBefore(block, mlirBlockGetTerminator(block), nisa_create_release(ln->b.loc, cell));
 }
 
 /* Copies one element of `memref`, at the indices that start at operand first_index of ln->op, to the cell or from

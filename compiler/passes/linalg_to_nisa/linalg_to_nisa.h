@@ -203,8 +203,6 @@ enum status ln_move(struct ln_walk *w, const struct ln_view *dst, const struct l
 /* transpose.c: dst = src for two views of the same loops: each has those on its partitions that the other has not.
  * ln_can_transpose: both are in SBUF and of a type that the tensor engine passes through. */
 bool ln_passes_through(MlirType element);
-/* The access to the first rows and columns of a matrix. */
-struct nisa_access ln_matrix(MlirContext ctx, MlirValue base, int64_t rows, int64_t columns);
 /* The identity matrix of this type in the function of ln->op, of all partitions; it is released before the function returns. */
 MlirValue ln_identity(struct ln *ln, MlirType element);
 /* Emits psum = src transposed, where src has so many rows. */
@@ -276,6 +274,8 @@ bool ln_is_read_only(struct table *known, MlirValue v);
 MlirOperation ln_own_alloc(MlirValue buffer, MlirOperation op);
 /* Collects the attributes of op that do not belong to an operand.  Returns how many. */
 int ln_own_attrs(MlirOperation op, MlirNamedAttribute out[LN_ATTRS_MAX]);
+/* True for an instruction that computes element by element in f32, and may write any float (rounded.c). */
+bool ln_rounds_when_it_writes(const struct nisa_instr *in);
 /* Writes what is only read to be copied where the copy goes (rounded.c).  Returns how many buffers are gone. */
 int ln_pass_on(struct pass_run *run);
 

@@ -237,17 +237,10 @@ enum status ln_arg_of(struct ln_body *b, MlirValue v, struct ln_arg *out) {
   return st;
 }
 
-static MlirOperation only_user(MlirValue v) {
-  MlirOpOperand u = mlirValueGetFirstUse(v);
-  if (mlirOpOperandIsNull(u) || !mlirOpOperandIsNull(mlirOpOperandGetNextUse(u)))
-    return (MlirOperation){NULL};
-  return mlirOpOperandGetOwner(u);
-}
-
 /* These conversions are free: 1 or 0 to any number, f32 to a narrower float. */
 MlirValue ln_converted_result(MlirOperation op) {
   MlirValue r = mlirOperationGetResult(op, 0);
-  MlirOperation user = only_user(r);
+  MlirOperation user = ir_only_user(r);
 
   if (mlirOperationIsNull(user) || mlirOperationGetNumResults(user) != 1)
     return r;
@@ -376,7 +369,7 @@ static bool is_sign(MlirOperation op) {
 bool ln_is_absorbed(MlirOperation op) {
   if (!ir_is(op, "arith.cmpf") && !ir_is(op, "math.copysign"))
     return false;
-  MlirOperation user = only_user(mlirOperationGetResult(op, 0));
+  MlirOperation user = ir_only_user(mlirOperationGetResult(op, 0));
   return !mlirOperationIsNull(user) && is_sign(user);
 }
 

@@ -31,8 +31,7 @@ static bool have_one_shape(MlirValue x, MlirValue y) {
   return true;
 }
 
-/* True for an instruction that computes in f32 and may write any float. */
-static bool rounds_when_it_writes(const struct nisa_instr *in) {
+bool ln_rounds_when_it_writes(const struct nisa_instr *in) {
   switch (in->def->kind) {
   case NISA_TENSOR_COPY:
   case NISA_TENSOR_TENSOR_ARITH:
@@ -68,7 +67,7 @@ static bool note_use(struct passing *p, MlirOperation op) {
     return false;
   if (mlirValueEqual(in.operand[0].base, p->t)) {
     p->n_writers++;
-    return rounds_when_it_writes(&in) && mlirTypeIsAF32(nisa_access_element(&in.operand[0]));
+    return ln_rounds_when_it_writes(&in) && mlirTypeIsAF32(nisa_access_element(&in.operand[0]));
   }
   if (in.def->kind != NISA_TENSOR_COPY || !mlirOperationIsNull(p->copy) ||
       !ln_same_access(&in.operand[0], &in.operand[1]))

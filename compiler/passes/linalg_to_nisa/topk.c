@@ -66,9 +66,8 @@ static MlirValue buffer(struct topk *t, MlirType element, int64_t rows, int64_t 
 }
 
 static void release(struct topk *t, MlirValue v) {
-  struct nisa_instr in = {.def = nisa_op_def(NISA_RELEASE), .operand = {{.base = v}}};
   if (!mlirValueIsNull(v))
-    ln_insert(t->ln, nisa_create(&in, t->ln->b.loc, 0, NULL));
+    ln_insert(t->ln, nisa_create_release(t->ln->b.loc, v));
 }
 
 /* ---- instructions ------------------------------------------------------------------------------------------------ */

@@ -25,16 +25,8 @@ bool ln_can_transpose(const struct ln_view *dst, const struct ln_view *src) {
 
 /* ---- the identity matrix ---------------------------------------------------------------------------------------- */
 
-struct nisa_access ln_matrix(MlirContext ctx, MlirValue base, int64_t rows, int64_t columns) {
-  return (struct nisa_access){.base = base,
-                              .map = mlirAffineMapMultiDimIdentityGet(ctx, 2),
-                              .n_dims = 2,
-                              .tile = {rows, columns},
-                              .par_dims = 1};
-}
-
 static struct nisa_access square(MlirContext ctx, MlirValue base, int64_t n) {
-  return ln_matrix(ctx, base, n, n);
+  return nisa_matrix(ctx, base, n, n);
 }
 
 static MlirValue new_square(struct ln *ln, MlirType element) {
@@ -98,7 +90,7 @@ void ln_emit_turn(struct ln *ln, const struct nisa_access *psum, const struct ni
                                   {"psum_zero_region", ln_text(ln, "size2048")},
                                   {NULL, {NULL}}};
 
-  x[2] = ln_matrix(ln->b.ctx, ln_identity(ln, nisa_access_element(src)), rows, rows);
+  x[2] = nisa_matrix(ln->b.ctx, ln_identity(ln, nisa_access_element(src)), rows, rows);
   x[3] = x[4] = ln_scalar(ir_index(&ln->b, 0));
   ln_emit(ln, NISA_MATMUL, NISA_ENGINE_TENSOR, x, attrs);
 }

@@ -255,8 +255,7 @@ struct ln_view *ln_temp(struct ln_walk *w, MlirType element, enum mem_space s, l
 void ln_release(struct ln *ln, const struct ln_view *v) {
   if (!v || !v->is_temp)
     return;
-  struct nisa_instr in = {.def = nisa_op_def(NISA_RELEASE), .operand = {{.base = v->base}}};
-  ln_insert(ln, nisa_create(&in, ln->b.loc, 0, NULL));
+  ln_insert(ln, nisa_create_release(ln->b.loc, v->base));
 }
 
 struct ln_shape ln_shape_of(const struct ln_walk *w, ln_atoms par, ln_atoms atoms) {

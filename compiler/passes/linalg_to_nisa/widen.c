@@ -202,9 +202,8 @@ static void merge(struct widen *w, struct load *first, struct load *second) {
   mlirOperationDestroy(first->in.op);
   mlirOperationDestroy(second->in.op);
   MlirOperation end = buffer_is_before(lo->release, hi->release) ? hi->release : lo->release;
-  const struct nisa_instr release = {.def = nisa_op_def(NISA_RELEASE), .operand = {{.base = in.operand[0].base}}};
   mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(end), end,
-                                      nisa_create(&release, mlirOperationGetLocation(end), 0, NULL));
+                                      nisa_create_release(mlirOperationGetLocation(end), in.operand[0].base));
   mlirOperationDestroy(lo->release);
   mlirOperationDestroy(hi->release);
   read_instead(w->run, a, in.operand[0].base, 0);

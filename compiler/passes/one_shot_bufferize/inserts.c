@@ -33,15 +33,10 @@
 
 enum { LONG = 24 };
 
-static bool is_only_use(MlirValue v) {
-  MlirOpOperand u = mlirValueGetFirstUse(v);
-  return !mlirOpOperandIsNull(u) && mlirOpOperandIsNull(mlirOpOperandGetNextUse(u));
-}
-
 /* The insertion into v that is v's only use, in v's block; or null. */
 static MlirOperation next_of(MlirOperation op) {
   MlirValue v = mlirOperationGetResult(op, 0);
-  if (!is_only_use(v))
+  if (!ir_has_one_use(v))
     return (MlirOperation){NULL};
   MlirOpOperand u = mlirValueGetFirstUse(v);
   MlirOperation next = mlirOpOperandGetOwner(u);
@@ -165,7 +160,7 @@ void bufferize_shared_beginnings(struct pass_run *run) {
   struct ir_ops inserts = ir_collect_named(run->arena, run->module, "tensor.insert_slice");
   for (int k = 0; k < inserts.n; k++) {
     MlirValue into = mlirOperationGetOperand(inserts.v[k], 1);
-    const int n = is_only_use(into) ? 0 : begun_by(into);
+    const int n = ir_has_one_use(into) ? 0 : begun_by(into);
     if (n)
       repeat_beginning(inserts.v[k], n);
   }

@@ -30,11 +30,6 @@ struct border {
   struct box boxes[2 * STRUCTURED_LOOPS_MAX];
 };
 
-static bool is_single(MlirValue v) {
-  MlirOpOperand first = mlirValueGetFirstUse(v);
-  return !mlirOpOperandIsNull(first) && mlirOpOperandIsNull(mlirOpOperandGetNextUse(first));
-}
-
 /* Cuts what is around the slice into boxes: those of a dimension are as large as the slice in the dimensions before it. */
 static void find_boxes(struct border *x) {
   for (int d = 0; d < x->s.rank; d++) {
@@ -60,7 +55,7 @@ static bool read_border(MlirOperation insert, struct border *x) {
     return false;
   MlirValue v = slice_of(&x->s);
   x->whole = ir_defining_op(v);
-  if (mlirOperationIsNull(x->whole) || mlirOperationGetNumResults(x->whole) != 1 || !is_single(v))
+  if (mlirOperationIsNull(x->whole) || mlirOperationGetNumResults(x->whole) != 1 || !ir_has_one_use(v))
     return false;
   x->is_fill = ir_is(x->whole, "linalg.fill");
   MlirOperation init = x->is_fill || ir_is(x->whole, "linalg.copy")

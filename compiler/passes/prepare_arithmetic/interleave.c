@@ -200,8 +200,8 @@ static bool is_whole(const struct comb *c) {
 /* True if the only use of v is as the tensor that an insert_slice changes. */
 static bool is_inserted_into(MlirValue v) {
   MlirOpOperand use = mlirValueGetFirstUse(v);
-  return !mlirOpOperandIsNull(use) && mlirOpOperandIsNull(mlirOpOperandGetNextUse(use)) &&
-         ir_is(mlirOpOperandGetOwner(use), "tensor.insert_slice") && mlirOpOperandGetOperandNumber(use) == 1;
+  return ir_has_one_use(v) && ir_is(mlirOpOperandGetOwner(use), "tensor.insert_slice") &&
+         mlirOpOperandGetOperandNumber(use) == 1;
 }
 
 /* Insertions one after the other: parts[k] is what has the places k of all groups. */

@@ -35,11 +35,6 @@ struct joined {
   int64_t width; /* of a part */
 };
 
-static bool is_read_once(MlirValue v) {
-  MlirOpOperand first = mlirValueGetFirstUse(v);
-  return !mlirOpOperandIsNull(first) && mlirOpOperandIsNull(mlirOpOperandGetNextUse(first));
-}
-
 /* Reads the insertions that end with v: of equal parts of rows, each place once. */
 static bool read_joined(MlirValue v, struct joined *j) {
   int64_t dims[STRUCTURED_LOOPS_MAX], filled = 0;
@@ -50,7 +45,7 @@ static bool read_joined(MlirValue v, struct joined *j) {
   for (; rank && !mlirOperationIsNull(op) && ir_is(op, "tensor.insert_slice");
        op = ir_defining_op(mlirOperationGetOperand(op, 1))) {
     struct slice s;
-    if (j->n == PARTS_MAX || !is_read_once(ir_result(op)) || !slice_read(op, &s) ||
+    if (j->n == PARTS_MAX || !ir_has_one_use(ir_result(op)) || !slice_read(op, &s) ||
         mlirShapedTypeGetRank(mlirValueGetType(slice_part(&s))) != rank)
       return false;
     for (int d = 0; d < rank; d++)
@@ -119,7 +114,7 @@ static bool has_parts(struct pass_run *run, MlirOperation op, const struct joine
     if (d < 0 || (mlirValueEqual(v, j->value) && d == s.n_loops - 1))
       continue;
     if (mlirValueEqual(v, j->value) ||
-        (!is_sliced_anyhow(v) && !(is_read_once(v) && has_parts(run, ir_defining_op(v), j, depth + 1))))
+        (!is_sliced_anyhow(v) && !(ir_has_one_use(v) && has_parts(run, ir_defining_op(v), j, depth + 1))))
       return false;
   }
   return true;
@@ -174,7 +169,7 @@ static void erase(struct pass_run *run, MlirOperation op) {
   for (int o = 0; o < s.n_inputs; o++) {
     MlirValue v = mlirOperationGetOperand(op, o);
     MlirOperation def = ir_defining_op(v);
-    if (read_plain(run, def, &from) && is_read_once(v)) /* the others stay, or go with op */
+    if (read_plain(run, def, &from) && ir_has_one_use(v)) /* the others stay, or go with op */
       read[n++] = def;
   }
   edit_erase_unused(run->arena, op);

@@ -41,11 +41,9 @@ static const struct combiner {
 static const struct combiner *combiner_of(MlirOperation op, const struct structured *s) {
   MlirBlock body = ir_body(op);
   MlirValue out = mlirBlockGetArgument(body, s->n_inputs);
-  MlirOpOperand use = mlirValueGetFirstUse(out);
   MlirOperation def = ir_defining_op(mlirOperationGetOperand(mlirBlockGetTerminator(body), 0));
 
-  if (mlirOperationIsNull(def) || mlirOpOperandIsNull(use) || !mlirOpOperandIsNull(mlirOpOperandGetNextUse(use)) ||
-      !mlirOperationEqual(mlirOpOperandGetOwner(use), def))
+  if (mlirOperationIsNull(def) || !mlirOperationEqual(ir_only_user(out), def))
     return NULL;
   for (size_t i = 0; i < sizeof combiners / sizeof *combiners; i++)
     if (ir_is(def, combiners[i].name))

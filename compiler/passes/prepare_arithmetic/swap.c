@@ -38,14 +38,6 @@ struct swap {
   struct order in, out;
 };
 
-/* The only user of v; null if there are several. */
-static MlirOperation only_user(MlirValue v) {
-  MlirOpOperand first = mlirValueGetFirstUse(v);
-  if (mlirOpOperandIsNull(first) || !mlirOpOperandIsNull(mlirOpOperandGetNextUse(first)))
-    return (MlirOperation){NULL};
-  return mlirOpOperandGetOwner(first);
-}
-
 static bool is_reshape(MlirOperation op) {
   return ir_is(op, "tensor.expand_shape") || ir_is(op, "tensor.collapse_shape");
 }
@@ -110,14 +102,14 @@ static bool read_image(struct swap *w, const int64_t dims[2]) {
 /* Reads the transpose of the result that makes images of it. */
 static bool read_result(struct swap *w, const int64_t dims[2]) {
   MlirValue v = ir_result(w->p.op);
-  MlirOperation user = only_user(v);
+  MlirOperation user = ir_only_user(v);
   struct structured s;
   int64_t extents[STRUCTURED_LOOPS_MAX];
   int place[STRUCTURED_LOOPS_MAX];
 
   if (!mlirOperationIsNull(user) && ir_is(user, "tensor.expand_shape")) {
     v = ir_result(user);
-    user = only_user(v);
+    user = ir_only_user(v);
   }
   if (!read_transpose(user, &s) || !mlirValueEqual(mlirOperationGetOperand(user, 0), v))
     return false;
@@ -266,7 +258,7 @@ static struct tail tail_of(MlirValue v, int64_t positions) {
 static MlirValue as_read(MlirOperation op, int rank) {
   MlirValue v = ir_result(op);
   while (ir_shape(v, 0, NULL) != rank) {
-    MlirOperation back = only_user(v);
+    MlirOperation back = ir_only_user(v);
     if (mlirOperationIsNull(back) || !is_reshape(back))
       break;
     v = ir_result(back);

@@ -131,13 +131,6 @@ static bool is_of_one(struct pass_run *run, MlirOperation op) {
   return true;
 }
 
-/* The operation that alone reads v; null if there are others. */
-static MlirOperation only_reader(MlirValue v) {
-  MlirOpOperand u = mlirValueGetFirstUse(v);
-  return mlirOpOperandIsNull(u) || !mlirOpOperandIsNull(mlirOpOperandGetNextUse(u)) ? (MlirOperation){NULL}
-                                                                                    : mlirOpOperandGetOwner(u);
-}
-
 static void find_beside(struct pass_run *run, MlirOperation transpose, struct beside *f) {
   MlirOperation at = transpose, before[BESIDE_MAX];
   int n = 0;
@@ -146,7 +139,7 @@ static void find_beside(struct pass_run *run, MlirOperation transpose, struct be
   for (MlirOperation def; n < BESIDE_MAX; at = before[n++] = def) {
     MlirValue v = mlirOperationGetOperand(at, 0);
     def = ir_defining_op(v);
-    if (!is_of_one(run, def) || mlirOperationIsNull(only_reader(v)) ||
+    if (!is_of_one(run, def) || mlirOperationIsNull(ir_only_user(v)) ||
         !mlirBlockEqual(mlirOperationGetBlock(def), mlirOperationGetBlock(transpose)))
       break;
   }
@@ -155,7 +148,7 @@ static void find_beside(struct pass_run *run, MlirOperation transpose, struct be
   f->n_before = f->n;
   at = transpose;
   for (MlirOperation next; f->n < f->n_before + BESIDE_MAX; at = f->ops[f->n++] = next) {
-    next = only_reader(ir_result(at));
+    next = ir_only_user(ir_result(at));
     if (!is_of_one(run, next) || !mlirValueEqual(mlirOperationGetOperand(next, 0), ir_result(at)) ||
         !mlirBlockEqual(mlirOperationGetBlock(next), mlirOperationGetBlock(transpose)))
       break;

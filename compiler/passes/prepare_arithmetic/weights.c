@@ -36,11 +36,6 @@ static bool is_f32(MlirValue v) {
   return mlirTypeIsAF32(ir_value_element(v));
 }
 
-static bool has_one_use(MlirValue v) {
-  MlirOpOperand first = mlirValueGetFirstUse(v);
-  return !mlirOpOperandIsNull(first) && mlirOpOperandIsNull(mlirOpOperandGetNextUse(first));
-}
-
 /* The sum's loops are the batch, the rows, which are summed, and the columns.  Its result has the others in their order. */
 static bool read_loops(const struct structured *s, struct weighted *w, int *first, int *end) {
   int l = 0;
@@ -88,7 +83,7 @@ static bool read_weighted(MlirOperation op, struct weighted *w) {
     return false;
   MlirValue v = mlirOperationGetOperand(op, 0);
   w->multiply = ir_defining_op(v);
-  if (mlirOperationIsNull(w->multiply) || !ir_is(w->multiply, "linalg.generic") || !has_one_use(v) ||
+  if (mlirOperationIsNull(w->multiply) || !ir_is(w->multiply, "linalg.generic") || !ir_has_one_use(v) ||
       !structured_read(w->multiply, &m) || !structured_is_elementwise(&m) || m.n_inputs != 2 || m.n_inits != 1 ||
       !structured_has_simple_maps(&m) || !mlirAffineMapIsIdentity(m.maps[2]) ||
       !prepare_is_plain(w->multiply, "arith.mulf"))

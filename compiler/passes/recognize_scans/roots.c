@@ -65,11 +65,6 @@ static int slot_axis(MlirOperation op) {
   return axis;
 }
 
-static bool has_one_use(MlirValue v) {
-  MlirOpOperand u = mlirValueGetFirstUse(v);
-  return !mlirOpOperandIsNull(u) && mlirOpOperandIsNull(mlirOpOperandGetNextUse(u));
-}
-
 /* Collects the slices that end with op, which are put next to each other.  Returns how many there are, 0 if they have gaps. */
 static int collect_slots(struct plans *w, MlirOperation op, int axis, struct plan *out, MlirValue **slots) {
   int64_t dims[STRUCTURED_LOOPS_MAX];
@@ -89,7 +84,7 @@ static int collect_slots(struct plans *w, MlirOperation op, int axis, struct pla
     table_put(&w->seen, op.ptr, &is_set);
     out->dest = mlirOperationGetOperand(op, 1);
     op = ir_defining_op(out->dest);
-    if (slot_axis(op) != axis || !has_one_use(out->dest) ||
+    if (slot_axis(op) != axis || !ir_has_one_use(out->dest) ||
         !mlirValueIsNull(v[mlirDenseI64ArrayGetElement(ir_attr(op, "static_offsets"), axis)]))
       break;
   }

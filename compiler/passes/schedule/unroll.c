@@ -106,7 +106,7 @@ static void fold(MlirContext ctx, struct nisa_access *x) {
       i.constant += i.sym[k] * value[k];
       i.sym[k] = 0;
     }
-    results[r] = coalesce_index_expr(ctx, x, &i);
+    results[r] = nisa_index_expr(ctx, x, &i);
   }
   x->n_indices = 0;
   x->map = mlirAffineMapGet(ctx, x->n_dims, 0, rank, results);
@@ -174,7 +174,7 @@ static bool halve(MlirContext ctx, struct nisa_access *x, int first, int end, bo
     if (!nisa_access_index(x, r, &i))
       return false;
     i.constant += second ? i.dim[first] * x->tile[first] : 0;
-    results[r] = coalesce_index_expr(ctx, x, &i);
+    results[r] = nisa_index_expr(ctx, x, &i);
   }
   x->map = mlirAffineMapGet(ctx, x->n_dims, x->n_indices, rank, results);
   return true;

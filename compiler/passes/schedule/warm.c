@@ -42,14 +42,6 @@ static MlirValue new_buffer(struct ir_builder *b, int64_t columns, enum mem_spac
   return ir_result(ir_place(b, nisa_create_alloc(b->loc, type, 64)));
 }
 
-static struct nisa_access all_of(MlirContext ctx, MlirValue buffer, int64_t columns) {
-  return (struct nisa_access){.base = buffer,
-                              .map = mlirAffineMapMultiDimIdentityGet(ctx, 2),
-                              .n_dims = 2,
-                              .tile = {SIDE, columns},
-                              .par_dims = 1};
-}
-
 /* The first columns / TIMES columns of the buffer, TIMES times. */
 static struct nisa_access repeated(MlirContext ctx, MlirValue buffer, int64_t columns) {
   MlirAffineExpr at[] = {mlirAffineDimExprGet(ctx, 0), mlirAffineDimExprGet(ctx, 2)};
@@ -58,11 +50,6 @@ static struct nisa_access repeated(MlirContext ctx, MlirValue buffer, int64_t co
                               .n_dims = 3,
                               .tile = {SIDE, TIMES, columns / TIMES},
                               .par_dims = 1};
-}
-
-static void release(struct ir_builder *b, MlirValue buffer) {
-  const struct nisa_instr in = {.def = nisa_op_def(NISA_RELEASE), .operand = {{.base = buffer}}};
-  (void)ir_place(b, nisa_create(&in, b->loc, 0, NULL));
 }
 
 static void explain(struct pass_run *run, MlirOperation function, int64_t columns, const struct schedule_what *what) {
@@ -88,12 +75,12 @@ void schedule_warm(struct pass_run *run, MlirOperation function, const struct sc
 
   const struct nisa_instr set = {.def = nisa_op_def(NISA_MEMSET),
                                  .engine = NISA_ENGINE_VECTOR,
-                                 .operand = {all_of(ctx, zeros, SIDE), {.base = zero}}};
+                                 .operand = {nisa_matrix(ctx, zeros, SIDE, SIDE), {.base = zero}}};
   (void)ir_place(&b, nisa_create(&set, b.loc, 0, NULL));
   const struct nisa_instr product = {.def = nisa_op_def(NISA_MATMUL),
                                      .engine = NISA_ENGINE_TENSOR,
-                                     .operand = {all_of(ctx, sums, columns),
-                                                 all_of(ctx, zeros, SIDE),
+                                     .operand = {nisa_matrix(ctx, sums, SIDE, columns),
+                                                 nisa_matrix(ctx, zeros, SIDE, SIDE),
                                                  repeated(ctx, zeros, columns),
                                                  {.base = place},
                                                  {.base = place}}};
@@ -104,7 +91,7 @@ void schedule_warm(struct pass_run *run, MlirOperation function, const struct sc
   };
   for (int k = 0; k < PRODUCTS; k++)
     (void)ir_place(&b, nisa_create(&product, b.loc, sizeof attrs / sizeof *attrs, attrs));
-  release(&b, sums);
-  release(&b, zeros);
+  (void)ir_place(&b, nisa_create_release(b.loc, sums));
+  (void)ir_place(&b, nisa_create_release(b.loc, zeros));
   explain(run, function, columns, what);
 }
