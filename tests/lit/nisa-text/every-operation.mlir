@@ -6,6 +6,8 @@
 // RUN: nkx opt %t.nisa | diff %t.mlir -
 // RUN: nkx opt --print-nisa %t.nisa | diff %t.nisa -
 #id = affine_map<(d0, d1) -> (d0, d1)>
+#right = affine_map<(d0, d1) -> (d0, d1 + 128)>
+#inner = affine_map<(d0, d1) -> (d0, d1 + 64)>
 #at = affine_map<(d0, d1)[s0, s1] -> (d0 + s0, d1 + s1)>
 #block = affine_map<(d0, d1)[s0] -> (d0, s0, 1, d1)>
 #blocks = affine_map<(d0, d1)[s0] -> (d0, d1 + s0 * 128 + 64)>
@@ -72,8 +74,12 @@ module attributes {nisa.target = #nisa.target<"trn2">} {
     "nisa.collective_permute"(%h, %table) {dst_ap = #id, dst_par_dims = 1 : i32, dst_tile = array<i64: 64, 128>, engine = "dma", operandSegmentSizes = array<i32: 1, 0, 1, 0>, src_ap = #id, src_par_dims = 1 : i32, src_tile = array<i64: 64, 128>, source_target_pairs = dense<[[0, 1], [1, 0]]> : tensor<2x2xi64>} : (memref<64x128xi32, #nisa.mem<"hbm">>, memref<64x128xi32, #nisa.mem<"hbm">>) -> ()
     // CHECK-NEXT: nisa.matmul(dst<128| 128>=memref<128x128xf32, #nisa.mem<psum>> %psum[d0, d1], stationary<128| 128>={{.*}} %sbuf[d0, d1], moving<128| 128>={{.*}} %sbuf[d0, d1], row_pos=index %c0, col_pos=index %c0, is_transpose=false, perf_opt=none_, psum_zero_region=size2048) engine=tensor
     "nisa.matmul"(%p, %s, %s, %c0, %c0) {dst_ap = #id, dst_par_dims = 1 : i32, dst_tile = array<i64: 128, 128>, engine = "tensor", is_transpose = false, moving_ap = #id, moving_par_dims = 1 : i32, moving_tile = array<i64: 128, 128>, operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0, 1, 0, 1, 0>, perf_opt = "none_", psum_zero_region = "size2048", stationary_ap = #id, stationary_par_dims = 1 : i32, stationary_tile = array<i64: 128, 128>} : (memref<128x128xf32, #nisa.mem<"psum">>, memref<128x256xf32, #nisa.mem<"sbuf">>, memref<128x256xf32, #nisa.mem<"sbuf">>, index, index) -> ()
+    // CHECK-NEXT: nisa.matmul(dst<128| 128>={{.*}} %psum[d0, d1], stationary<128| 128>={{.*}} %sbuf[d0, d1 + 128], moving<128| 128>={{.*}} %sbuf[d0, d1], row_pos=index %c0, col_pos=index %c0, is_transpose=true, perf_opt=none_, psum_zero_region=size2048) engine=tensor
+    "nisa.matmul"(%p, %s, %s, %c0, %c0) {dst_ap = #id, dst_par_dims = 1 : i32, dst_tile = array<i64: 128, 128>, engine = "tensor", is_transpose = true, moving_ap = #id, moving_par_dims = 1 : i32, moving_tile = array<i64: 128, 128>, operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0, 1, 0, 1, 0>, perf_opt = "none_", psum_zero_region = "size2048", stationary_ap = #right, stationary_par_dims = 1 : i32, stationary_tile = array<i64: 128, 128>} : (memref<128x128xf32, #nisa.mem<"psum">>, memref<128x256xf32, #nisa.mem<"sbuf">>, memref<128x256xf32, #nisa.mem<"sbuf">>, index, index) -> ()
     // CHECK-NEXT: nisa.tensor_copy(dst<128| 128>={{.*}} %sbuf[d0, d1], src<128| 128>={{.*}} %psum[d0, d1]) engine=scalar
     "nisa.tensor_copy"(%s, %p) {dst_ap = #id, dst_par_dims = 1 : i32, dst_tile = array<i64: 128, 128>, engine = "scalar", operandSegmentSizes = array<i32: 1, 0, 1, 0>, src_ap = #id, src_par_dims = 1 : i32, src_tile = array<i64: 128, 128>} : (memref<128x256xf32, #nisa.mem<"sbuf">>, memref<128x128xf32, #nisa.mem<"psum">>) -> ()
+    // CHECK-NEXT: nisa.tensor_copy(dst<128| 128>={{.*}} %sbuf[d0, d1 + 64], src<128| 128>={{.*}} %psum[d0, d1]) engine=scalar
+    "nisa.tensor_copy"(%s, %p) {dst_ap = #inner, dst_par_dims = 1 : i32, dst_tile = array<i64: 128, 128>, engine = "scalar", operandSegmentSizes = array<i32: 1, 0, 1, 0>, src_ap = #id, src_par_dims = 1 : i32, src_tile = array<i64: 128, 128>} : (memref<128x256xf32, #nisa.mem<"sbuf">>, memref<128x128xf32, #nisa.mem<"psum">>) -> ()
     // CHECK-NEXT: nisa.tensor_copy_predicated(dst<128| 128>={{.*}}, src=f32 %cst, predicate<128| 128>={{.*}}, reverse_pred=true) engine=vector
     "nisa.tensor_copy_predicated"(%s, %f, %s) {dst_ap = #id, dst_par_dims = 1 : i32, dst_tile = array<i64: 128, 128>, engine = "vector", operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0>, predicate_ap = #id, predicate_par_dims = 1 : i32, predicate_tile = array<i64: 128, 128>, reverse_pred = true} : (memref<128x256xf32, #nisa.mem<"sbuf">>, f32, memref<128x256xf32, #nisa.mem<"sbuf">>) -> ()
     // What is computed comes before other attributes.

@@ -3,10 +3,10 @@
 //   %sbuf_1[d0, %i, 0, d1] of 128x2x1x512    %sbuf_1[:, i]
 //   %arg1[%0 + d0, d1], %0 = 128·j           %arg1[128·j..]
 //   %sbuf[d0, d1] in full                    %sbuf
-//   %sbuf as bf16[d0, d1 + 64]               %sbuf as bf16[:, 64..]
+//   %sbuf as bf16[d0, d1 + 64]               %sbuf as bf16[:, 64..], and 64..96 if the tile ends before the value
 //
-// ".." stands for as many elements as the tile has there; the line's shape says how many.  What follows the last index
-// that selects is left out, as in NumPy.
+// ".." without an end goes as far as the value does, or, from a place that a loop decides, as far as the tile does: the
+// line's shape says how many elements that are.  What follows the last index that selects is left out, as in NumPy.
 import { isAccess, type Access, type Operand } from "./read";
 import type { Scope } from "./scope";
 
@@ -26,7 +26,8 @@ function part(expr: string, extent: string | undefined, tile: readonly string[],
   if (d.factor !== "1") return { text: `${offset || "0"}..:${d.factor}`, dim };
   if (size === "1") return { text: extent === "1" && offset === "" ? "" : offset || "0", dim };
   if (offset === "") return { text: size === extent ? FULL : `..${size}`, dim };
-  return { text: /^\d+$/.test(offset) ? `${offset}..${Number(offset) + Number(size)}` : `${offset}..`, dim };
+  const end = /^\d+$/.test(offset) ? Number(offset) + Number(size) : extent;
+  return { text: String(end) === extent ? `${offset}..` : `${offset}..${end}`, dim };
 }
 
 function baseText(a: Access, scope: Scope): string {

@@ -2,6 +2,7 @@
 //
 //   V  %sbuf ← %sbuf_3 + %sbuf_0          [128×512 f32]
 //   T  %psum += %sbuf_1ᵀ @ %sbuf_0        [128×512 f32]
+//   T  %psum ← transpose %sbuf_1 by %sbuf_0  [128×128 f32]
 //   D  %sbuf_2[:, i] ← copy %arg1[128·j..]  [128×512 f32] HBM→SBUF
 //
 // An attribute that is not part of the formula and does not have its usual value is written at the end, so that two
@@ -184,7 +185,10 @@ class Printer {
   matmul(): string {
     const at = ["row_pos", "col_pos"].map((n) => [n, this.operand(n)]).filter(([, v]) => v !== "0" && v !== "?");
     const where = at.map(([n, v]) => ` ${n}=${v}`).join("");
-    return `${this.operand("dst")} += ${this.operand("stationary")}ᵀ @ ${this.operand("moving")}${where}`;
+    const [dst, stationary, moving] = ["dst", "stationary", "moving"].map((n) => this.operand(n));
+    // the array passes the elements on and adds nothing; moving is the identity matrix
+    if (this.attr("is_transpose") === "true") return `${dst} ← transpose ${stationary} by ${moving}${where}`;
+    return `${dst} += ${stationary}ᵀ @ ${moving}${where}`;
   }
 }
 
