@@ -61,11 +61,22 @@ static PyObject *compile_source(struct trace_program *program) {
   return code;
 }
 
+/* True if a source may have NKI kernels: it has "nki", and not only as a part of "nkigen" and "nkipy". */
+static bool names_nki(const char *text, size_t len) {
+  const char *end = text + len;
+  for (const char *at = text; (at = memmem(at, (size_t)(end - at), "nki", 3)); at += 3) {
+    const size_t left = (size_t)(end - at) - 3;
+    if ((left < 3 || strncmp(at + 3, "gen", 3) != 0) && (left < 2 || strncmp(at + 3, "py", 2) != 0))
+      return true;
+  }
+  return false;
+}
+
 /* The builtins of the main module, a new reference: of a source that may have NKI kernels those with which a kernel goes on after
  * names that are not defined (python/nkx/nki_unknown.py), otherwise Python's. */
 static PyObject *builtins_of(const struct trace_program *program, PyObject *dict) {
   const struct trace_request *rq = program->rq;
-  PyObject *module = memmem(rq->source, rq->source_len, "nki", 3) ? PyImport_ImportModule("nkx.nki_unknown") : NULL;
+  PyObject *module = names_nki(rq->source, rq->source_len) ? PyImport_ImportModule("nkx.nki_unknown") : NULL;
   PyObject *r = module ? PyObject_CallMethod(module, "builtins_of", "Os#O", program->code, rq->source,
                                              (Py_ssize_t)rq->source_len, dict)
                        : NULL;

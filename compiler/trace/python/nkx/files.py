@@ -13,12 +13,14 @@ import keyword
 import linecache
 import os
 import posixpath
+import re
 import sys
 import types
 
 from nkx import missing, rounds
 
 MARK = "nkx-files:"
+_NKI = re.compile("nki(?!gen|py)")  # as names_nki in compiler/trace/program.c
 
 
 class _Loader(importlib.abc.SourceLoader):
@@ -28,7 +30,7 @@ class _Loader(importlib.abc.SourceLoader):
     def create_module(self, spec):
         """A module whose kernels go on after names that are not defined, if it may have kernels."""
         text, module = self._files[self._path], types.ModuleType(spec.name)
-        if "nki" in text:
+        if _NKI.search(text):
             try:
                 self._code = super().get_code(spec.name)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
