@@ -53,7 +53,8 @@ struct launcher {
 /* ---- starting ---------------------------------------------------------------------------------------------------- */
 
 static _Noreturn void become_zygote(char *const *argv, int ctl) {
-  static char *const no_env[] = {NULL};
+  /* The symbols of all libraries are bound at its start: otherwise each of its children looks up those that it calls. */
+  static char *const env[] = {"LD_BIND_NOW=1", NULL};
   sigset_t none;
 
   for (int s = 1; s < NSIG; s++)
@@ -69,7 +70,7 @@ static _Noreturn void become_zygote(char *const *argv, int ctl) {
   else if (dup2(ctl, WIRE_CTL_FD) < 0)
     _exit(127);
   close_range(WIRE_CTL_FD + 1, ~0u, 0);
-  execve(argv[0], argv, no_env);
+  execve(argv[0], argv, env);
   _exit(127);
 }
 

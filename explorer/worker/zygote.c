@@ -244,6 +244,7 @@ int zygote_main(const struct worker_config *cfg) {
   struct error err;
   int64_t began = clock_now_ms();
 
+  unsetenv("LD_BIND_NOW"); /* the dynamic linker has read it */
   if (!z || fcntl(WIRE_CTL_FD, F_GETFD) < 0) {
     log_error("zygote", "no control socket: this program is started by `nkx serve`");
     return 2;
