@@ -34,6 +34,7 @@ return c * y[0, :, 0, 0].reshape(1, -1, 1, 1) + y[-1, :, 1, 0].reshape(1, -1, 1,
 }
 SHAPES = [(3, 130, 5, 7), *(pytest.param(s, marks=pytest.mark.nightly) for s in
                             [(1, 130, 17, 31), (2, 96, 8, 16), (2, 257, 7, 9), (2, 3, 40, 5), (1, 1, 6, 6), (130, 5, 6, 6)])]
+BANDS = [(4, 3, 48, 40), *(pytest.param(s, marks=pytest.mark.nightly) for s in [(3, 5, 41, 24), (16, 64, 28, 28), (2, 21, 64, 66), (90, 7, 16, 9)])]
 FLOATS = {"f32": 1e-4, "bf16": 5e-2, "f16": 1e-2}
 
 
@@ -43,12 +44,12 @@ def source(body, shape, dtype="f32"):
     return f"{HEAD}@trace(input_specs=[{specs}])\ndef kernel(x, y):\n{lines}"
 
 
-def after(tmp_path, rng, body, shape, dtype="f32"):
+def after(tmp_path, rng, body, shape, dtype="f32", with_pass="prepare-arithmetic"):
     path = tmp_path / "kernel.py"
     path.write_text(source(body, shape, dtype))
     done = warm.run("compile", str(path), *compiler.CONSTANTS, "--stop-after", "recognize-activations")
     assert done.returncode == 0, done.stderr.decode()
-    return values.check(done.stdout.decode(), "prepare-arithmetic", rng, FLOATS.get(dtype, 0))
+    return values.check(done.stdout.decode(), with_pass, rng, FLOATS.get(dtype, 0))
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -65,13 +66,40 @@ def test_types_keep_their_values(tmp_path, rng, body, dtype):
     assert ("permutation = [0, 2, 1]" in text) == (dtype[0] != "i"), "the Tensor engine transposes floats only"
 
 
+@pytest.mark.parametrize("shape", BANDS, ids=str)
+@pytest.mark.parametrize("body", BODIES, ids=lambda b: b.replace(" ", "-"))
+def test_bands_keep_their_values(tmp_path, rng, body, shape):
+    after(tmp_path, rng, BODIES[body], shape)
+
+
+@pytest.mark.parametrize("each", [2, *(pytest.param(n, marks=pytest.mark.nightly) for n in (1, 8, 48, 1920))])
+@pytest.mark.parametrize("body", BODIES, ids=lambda b: b.replace(" ", "-"))
+def test_bands_that_are_asked_for_keep_their_values(tmp_path, rng, body, each):
+    after(tmp_path, rng, BODIES[body], (4, 3, 48, 40), with_pass=f"prepare-arithmetic=bands={each}")
+
+
+@pytest.mark.parametrize("dtype", ["i32", *(pytest.param(t, marks=pytest.mark.nightly) for t in ("f16", "bf16", "i8"))])
+@pytest.mark.parametrize("body", ["numbers for each row leave", "positions"], ids=lambda b: b.replace(" ", "-"))
+def test_types_in_bands_keep_their_values(tmp_path, rng, body, dtype):
+    body = BODIES[body].replace(", x.mean(1)", "") if dtype[0] in "iu" else BODIES[body]
+    assert "permutation = [0, 2, 1, 3]" in after(tmp_path, rng, body, (4, 3, 48, 40), dtype)
+
+
+def test_a_softmax_of_few_channels_is_in_bands(tmp_path, rng):
+    assert after(tmp_path, rng, SOFTMAX, (4, 3, 48, 40)).count("permutation = [0, 2, 1, 3]") == 2
+    assert "permutation = [0, 2, 1, 3]" not in after(tmp_path, rng, BODIES["a knob"], (4, 3, 48, 40))
+    # a number for each image and channel would be needed in each band
+    assert "permutation = [0, 2, 1, 3]" not in after(tmp_path, rng, BODIES["a factor for each image and channel"], (4, 3, 48, 40))
+
+
 def test_a_softmax_has_rows_and_a_knob_keeps_the_dimensions(tmp_path, rng):
     assert after(tmp_path, rng, SOFTMAX, (3, 130, 5, 7)).count("permutation = [0, 2, 1]") == 2
     assert "permutation = [0, 2, 1]" not in after(tmp_path, rng, BODIES["a knob"], (3, 130, 5, 7))
 
 
 @pytest.mark.parametrize("dtype", ["f32", pytest.param("bf16", marks=pytest.mark.nightly)])
-@pytest.mark.parametrize("shape", [(3, 130, 5, 7), *(pytest.param(s, marks=pytest.mark.nightly) for s in [(1, 130, 17, 31), (2, 300, 13, 10)])], ids=str)
+@pytest.mark.parametrize("shape", [(3, 130, 5, 7), (4, 3, 48, 40), *(pytest.param(s, marks=pytest.mark.nightly) for s in [(1, 130, 17, 31), (2, 300, 13, 10), (16, 64, 14, 14), (3, 5, 41, 24)])],
+                         ids=str)
 @pytest.mark.parametrize("body", ["a softmax", "a norm with a scale", "numbers for each row leave", "positions", "a value that others read"],
                          ids=lambda b: b.replace(" ", "-"))
 def test_instructions_compute_what_numpy_does(body, shape, dtype):

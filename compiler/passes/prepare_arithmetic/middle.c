@@ -15,6 +15,7 @@
  */
 #include <assert.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
@@ -22,32 +23,12 @@
 #include "base/arena.h"
 #include "base/table.h"
 #include "nisa/nisa.h"
-#include "passes/lib/edit.h"
-#include "passes/prepare_arithmetic/prepare_arithmetic.h"
-
-/* The number of the group that an operation is in, while groups are found. */
-#define MIDDLE "nkx.middle"
+#include "passes/prepare_arithmetic/middle.h"
 
 /* With fewer rows in a tile, it is not fused with others, see fuse_row_tiles. */
 enum { ROWS_LEAST = NISA_PARTITIONS / 4 };
 
-/* What a group reduces: the loops `first` to `end` of n. */
-struct middle {
-  MlirBlock block;
-  int n, first, end;
-  int64_t dims[STRUCTURED_LOOPS_MAX];
-  int64_t batch, columns, rows; /* the products of the extents before, of and after what is reduced */
-};
-
 /* ---- what operands have -------------------------------------------------------------------------------------------- */
-
-/* The three parts of the dimensions, in their order before. */
-enum { BATCH, COLUMNS, ROWS, PARTS };
-
-/* Which parts an operand has, with all of their dimensions. */
-struct form {
-  bool ok, has[PARTS];
-};
 
 static bool is_short(const struct middle *m, const struct structured *s) {
   return s->n_loops != m->n;
@@ -57,7 +38,7 @@ static int part_of_loop(const struct middle *m, const struct structured *s, int 
   return l < m->first ? BATCH : is_short(m, s) || l >= m->end ? ROWS : COLUMNS;
 }
 
-static struct form form_of(const struct middle *m, const struct structured *s, int operand, MlirValue v) {
+struct form middle_form(const struct middle *m, const struct structured *s, int operand, MlirValue v) {
   int64_t dims[STRUCTURED_LOOPS_MAX];
   const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
   int last = -1, n[PARTS] = {0}, all[PARTS] = {0};
@@ -78,24 +59,6 @@ static struct form form_of(const struct middle *m, const struct structured *s, i
   }
   f.ok &= !f.has[ROWS] || f.has[BATCH] || m->batch == 1;
   return f;
-}
-
-static bool is_whole(const struct form *f) {
-  return f->ok && f->has[ROWS] && f->has[COLUMNS];
-}
-
-static bool is_of_rows(const struct form *f) {
-  return f->ok && f->has[ROWS] && !f->has[COLUMNS];
-}
-
-/* Writes the dimensions of a form; returns their number. */
-static int dims_of(const struct middle *m, const struct form *f, int64_t *dims) {
-  int n = 0;
-  if (m->batch > 1)
-    dims[n++] = f->has[BATCH] ? m->batch : 1;
-  dims[n++] = f->has[ROWS] ? m->rows : 1;
-  dims[n++] = f->has[COLUMNS] ? m->columns : 1;
-  return n;
 }
 
 /* ---- which operations ------------------------------------------------------------------------------------------------ */
@@ -132,15 +95,17 @@ static bool fits(struct pass_run *run, MlirOperation op, const void *what) {
       return false;
     n_reduced += s.reduction[l];
   }
-  const struct form out = form_of(m, &s, s.n_inputs, ir_result(op));
-  if (is_reduction ? n_reduced != m->end - m->first || !is_of_rows(&out) : !is_whole(&out) && !is_of_rows(&out))
+  const struct form out = middle_form(m, &s, s.n_inputs, ir_result(op));
+  if (is_reduction ? n_reduced != m->end - m->first || !middle_is_of_rows(&out)
+                   : !middle_is_whole(&out) && !middle_is_of_rows(&out))
     return false;
   for (int o = 0; o < s.n_inputs; o++) {
-    const struct form f = form_of(m, &s, o, mlirOperationGetOperand(op, o));
-    if (!f.ok || (!ir_is(op, "linalg.generic") && is_whole(&f) != is_whole(&out)))
+    const struct form f = middle_form(m, &s, o, mlirOperationGetOperand(op, o));
+    if (!f.ok || (!ir_is(op, "linalg.generic") && middle_is_whole(&f) != middle_is_whole(&out)))
       return false;
   }
-  return (is_whole(&out) || is_reduction || !prepare_has_op(run, op, "linalg.index")) && has_known_places(m, run, op);
+  return (middle_is_whole(&out) || is_reduction || !prepare_has_op(run, op, "linalg.index")) &&
+         has_known_places(m, run, op);
 }
 
 /* Reads the dimensions of a reduction with others after it.  Returns false for anything else. */
@@ -166,21 +131,41 @@ static bool is_seed(struct pass_run *run, MlirOperation op, struct middle *m) {
 
 /* ---- the decision ------------------------------------------------------------------------------------------------------ */
 
-/* About how many cycles of the Vector engine the group takes: with rows, and as it is. */
+/* About how many cycles of the Vector engine the group takes: with rows, in the best number of bands, and as it is; NEVER: it cannot be
+ * so. */
 struct weight {
-  int64_t turned, kept;
+  int64_t turned, banded, kept;
+  int64_t each;  /* that number, for each of the batch */
+  int64_t asked; /* with the number that an option asks for */
 };
 
 /* Cycles of an instruction and elements of one; bytes between HBM and SBUF in a cycle; cycles from the first transfer of a loop to
  * its first result, and back to HBM. */
 enum { FIXED = 64, FREE_MAX = 2048, BYTES_A_CYCLE = 360, LATENCY = 9600 };
+enum {
+  TRANSFER = 3000,                  /* cycles of one, however short */
+  SHORT_RUN = 40,                   /* elements that follow each other in HBM in one half of the fastest transfers */
+  RUN_MIN = 8,                      /* elements of a row of a band */
+  BAND_MAX = 12288,                 /* elements of a band in a partition with which loops are not cut */
+  KEPT_COLUMNS = 8,                 /* columns of a tile of what stays as it is, */
+  KEPT_TILE = 700,                  /* the cycles of its transfers, */
+  KEPT_RESULT = 6300,               /* and those in which the result so far comes from HBM and goes back */
+  PRODUCT_MIN = NISA_PARTITIONS / 2 /* columns of a sum in a batch that is a product with ones */
+};
+
+static const int64_t NEVER = INT64_MAX / 2;
 
 static int64_t ceil_div(int64_t x, int64_t y) {
   return (x + y - 1) / y;
 }
 
+/* True if the batch fills the partitions. */
+static bool fills(const struct middle *m) {
+  return m->batch >= NISA_PARTITIONS * 3 / 4;
+}
+
 /* The cycles of a reduction with the best loop across the partitions, which is not reduced, nor the last one: that one would be
- * transposed. */
+ * transposed.  With one after what is reduced each step has a transfer of its own; otherwise some columns come at a time. */
 static int64_t cost_kept(const struct middle *m) {
   int64_t all = m->batch * m->columns * m->rows, best = INT64_MAX / 2;
 
@@ -192,13 +177,17 @@ static int64_t cost_kept(const struct middle *m) {
       run *= m->dims[k];
     run = run < FREE_MAX ? run : FREE_MAX;
     const int64_t lanes = m->dims[l] < NISA_PARTITIONS ? m->dims[l] : NISA_PARTITIONS;
-    const int64_t cost = ceil_div(all, lanes * run) * (FIXED + run);
+    const int64_t steps = ceil_div(all, lanes * run),
+                  moved = l >= m->end ? steps * TRANSFER
+                          : fills(m)  ? 0
+                                      : ceil_div(m->columns, KEPT_COLUMNS) * KEPT_RESULT,
+                  cost = steps * (FIXED + run) + moved;
     best = cost < best ? cost : best;
   }
   return best + LATENCY;
 }
 
-static bool is_in(const struct prepare_group *g, MlirOperation op) {
+bool middle_is_in(const struct prepare_group *g, MlirOperation op) {
   return !mlirOperationIsNull(op) && prepare_is_marked(op, g->mark) &&
          mlirIntegerAttrGetValueInt(ir_attr(op, g->mark)) == g->number;
 }
@@ -208,9 +197,9 @@ static bool can_turn(MlirValue v) {
   return mlirTypeIsAF32(t) || mlirTypeIsABF16(t) || mlirTypeIsAF16(t);
 }
 
-static bool is_read_outside(const struct prepare_group *g, MlirValue v) {
+bool middle_is_read_outside(const struct prepare_group *g, MlirValue v) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
-    if (!is_in(g, mlirOpOperandGetOwner(u)))
+    if (!middle_is_in(g, mlirOpOperandGetOwner(u)))
       return true;
   return false;
 }
@@ -227,12 +216,12 @@ static bool reads_rows(const struct prepare_group *g, const struct middle *m, Ml
   enum { DEPTH_MAX = 4 };
   struct structured s;
 
-  if (!is_in(g, op) || !structured_read(op, &s))
+  if (!middle_is_in(g, op) || !structured_read(op, &s))
     return false;
   for (int o = 0; o < s.n_inputs; o++) {
     MlirValue v = mlirOperationGetOperand(op, o);
-    const struct form f = form_of(m, &s, o, v);
-    if (is_of_rows(&f) || (depth < DEPTH_MAX && reads_rows(g, m, ir_defining_op(v), depth + 1)))
+    const struct form f = middle_form(m, &s, o, v);
+    if (middle_is_of_rows(&f) || (depth < DEPTH_MAX && reads_rows(g, m, ir_defining_op(v), depth + 1)))
       return true;
   }
   return false;
@@ -243,159 +232,185 @@ static bool reads_rows(const struct prepare_group *g, const struct middle *m, Ml
 static int64_t cost_of_sum(const struct prepare_group *g, const struct middle *m, MlirOperation op) {
   MlirOperation def = ir_defining_op(mlirOperationGetOperand(op, 0));
   const int64_t bytes = m->batch * m->columns * m->rows * 4;
-  const bool is_computed = is_in(g, def),
+  const bool is_computed = middle_is_in(g, def),
              stays = m->batch == 1 && bytes / NISA_PARTITIONS <= nisa_machine(g->run->target)->sbuf_bytes / 2;
   const bool is_second = reads_rows(g, m, def, 0);
   const int passes = !is_computed ? 1 : (stays ? 0 : 2) + 1 + is_second;
   return passes * (bytes / BYTES_A_CYCLE) + LATENCY * (is_second || (is_computed && !stays) ? 2 : 1);
 }
 
-/* Weighs the group; returns false if it has to stay as it is. */
-static bool weigh(const struct prepare_group *g, const struct middle *m, struct weight *w) {
-  const int64_t tiles = m->batch * ceil_div(m->rows, NISA_PARTITIONS), one = tiles * (FIXED + m->columns),
-                bytes = m->batch * m->columns * m->rows * 4;
-  struct table turned = {.arena = g->run->arena};
+/* What of a group costs time. */
+struct load {
+  int on_all;    /* operations on all elements, reductions among them */
+  int on_whole;  /* those whose result has all elements */
+  int on_rows;   /* operations on numbers for each row */
+  int moved;     /* values with all elements that come from outside, or leave */
+  bool can_turn; /* the Tensor engine transposes these */
+  bool can_band; /* nothing belongs to one of the batch, whatever the row */
+};
 
-  *w = (struct weight){.turned = LATENCY};
+/* Returns false if an operation is none that the pass knows. */
+static bool measure(const struct prepare_group *g, const struct middle *m, struct load *l) {
+  struct table seen = {.arena = g->run->arena};
+
+  *l = (struct load){.can_turn = true, .can_band = true};
   for (int i = 0; i < g->n; i++) {
     MlirOperation op = g->ops[i];
     struct structured s;
     if (!structured_read(op, &s))
       return false;
-    const struct form out = form_of(m, &s, s.n_inputs, ir_result(op));
+    const struct form out = middle_form(m, &s, s.n_inputs, ir_result(op));
     for (int o = 0; o < s.n_inputs; o++) {
       MlirValue v = mlirOperationGetOperand(op, o);
-      const struct form f = form_of(m, &s, o, v);
-      if (!is_whole(&f) || is_in(g, ir_defining_op(v)) || table_get(&turned, v.ptr))
+      const struct form f = middle_form(m, &s, o, v);
+      l->can_band &= f.has[ROWS] || !f.has[BATCH];
+      if (!middle_is_whole(&f) || middle_is_in(g, ir_defining_op(v)) || table_get(&seen, v.ptr))
         continue;
-      if (!can_turn(v))
-        return false;
-      table_put(&turned, v.ptr, &turned);
-      w->turned += one;
+      table_put(&seen, v.ptr, &seen);
+      l->can_turn &= can_turn(v);
+      l->moved++;
     }
-    if (!is_whole(&out) && s.kind != SK_REDUCTION) {
-      w->turned += tiles * FIXED;
-      w->kept += FIXED + m->batch * m->rows / NISA_PARTITIONS;
-      continue;
+    const bool is_all = middle_is_whole(&out) || s.kind == SK_REDUCTION;
+    l->on_all += is_all;
+    l->on_rows += !is_all;
+    l->on_whole += middle_is_whole(&out);
+    if (middle_is_whole(&out) && middle_is_read_outside(g, ir_result(op))) {
+      l->can_turn &= can_turn(ir_result(op));
+      l->moved++;
     }
-    w->turned += one;
-    if (is_whole(&out) && is_read_outside(g, ir_result(op))) {
-      if (!can_turn(ir_result(op)))
-        return false;
-      w->turned += one;
-      w->kept += 2 * (bytes / BYTES_A_CYCLE) + LATENCY;
-    }
-    if (is_sum(op, &s))
-      w->kept += cost_of_sum(g, m, op);
-    else if (s.kind == SK_REDUCTION)
-      w->kept += cost_kept(m);
   }
   return true;
 }
 
-/* ---- the change ---------------------------------------------------------------------------------------------------------- */
-
-struct change {
-  struct pass_run *run;
-  const struct prepare_group *g;
-  const struct middle *m;
-  struct table made;   /* a value of the group, and what replaced it elsewhere -> the new value */
-  struct table turned; /* another value -> its transpose */
-};
-
-static MlirValue swap(const struct change *c, struct ir_builder *b, MlirValue v) {
-  const int64_t two[] = {1, 0}, three[] = {0, 2, 1};
-  return ir_result(ir_transpose(b, v, c->m->batch > 1 ? 3 : 2, c->m->batch > 1 ? three : two));
+static int64_t elements(const struct middle *m) {
+  return m->batch * m->columns * m->rows;
 }
 
-/* The operand v in its new form. */
-static MlirValue operand(struct change *c, struct ir_builder *b, MlirValue v, const struct form *f) {
-  int64_t dims[PARTS];
-  const int rank = dims_of(c->m, f, dims);
-  MlirValue made = {table_get(&c->made, v.ptr)}, turned = {table_get(&c->turned, v.ptr)};
-
-  if (made.ptr && mlirTypeEqual(mlirValueGetType(made), ir_tensor_of(ir_value_element(v), rank, dims)))
-    return made;
-  if (!is_whole(f))
-    return edit_reshape(b, v, rank, dims);
-  if (turned.ptr)
-    return turned;
-  const int64_t before[] = {c->m->batch, c->m->columns, c->m->rows};
-  turned = swap(c, b, edit_reshape(b, v, rank, before + (rank == 2)));
-  table_put(&c->turned, v.ptr, (void *)turned.ptr);
-  return turned;
+/* Of a batch each transfer is that of one of it. */
+static int64_t cost_turned(const struct middle *m, const struct load *l) {
+  const int64_t tiles = m->batch * ceil_div(m->rows, NISA_PARTITIONS), one = tiles * (FIXED + m->columns),
+                bytes = m->columns * m->rows * 4, transfer = bytes / BYTES_A_CYCLE;
+  if (!l->can_turn)
+    return NEVER;
+  return LATENCY + (l->on_all + l->moved) * one + l->on_rows * tiles * FIXED +
+         (m->batch > 1 ? l->moved * m->batch * (transfer > TRANSFER ? transfer : TRANSFER) : 0);
 }
 
-static void set_places(struct pass_run *run, MlirOperation op, int dim) {
-  const struct ir_ops at = ir_collect_named(run->arena, op, "linalg.index");
-  for (int i = 0; i < at.n; i++)
-    ir_set_attr(at.v[i], "dim", mlirIntegerAttrGet(mlirIntegerTypeGet(mlirOperationGetContext(op), 64), dim));
+/* A value goes to HBM in bands, and is read again: three transfers, whose runs are the rows of a band. */
+static int64_t cost_banded(const struct middle *m, const struct load *l, int64_t each) {
+  const int64_t run = m->rows / each, one = m->columns * run, tiles = ceil_div(m->batch * each, NISA_PARTITIONS),
+                moved = 3 * (elements(m) * 4 / BYTES_A_CYCLE), cost = one + FIXED * ceil_div(one, FREE_MAX),
+                waits = moved / (2 * tiles); /* the engines wait for the first tile, and transfers for the last one */
+  return LATENCY + l->on_all * tiles * (one > BAND_MAX ? cost * 3 / 2 : cost) + l->on_rows * tiles * (run + FIXED) +
+         l->moved * (moved + waits + moved * SHORT_RUN / run);
 }
 
-/* Numbers for each row in another shape: a row in HBM is where the column is stored, and needs no transpose. */
-static MlirValue in_shape(struct ir_builder *b, MlirValue v, int rank, const int64_t *dims) {
-  const int64_t n = prepare_elements(v);
-  MlirValue flat = edit_reshape(b, v, 1, &n);
-  return rank == 1 ? flat
-                   : ir_expand_shape(b, flat, ir_tensor_of(ir_value_element(v), rank, dims), 1, &rank, rank, dims);
-}
-
-/* Makes the operation in its new form; what is read outside is turned back. */
-static void rewrite(struct change *c, MlirOperation op) {
-  struct structured s;
-  struct ir_builder b = edit_before(c->run, op);
-  MlirAffineMap maps[STRUCTURED_OPERANDS_MAX];
-  MlirOperation made = mlirOperationClone(op);
-  int64_t dims[PARTS], old[STRUCTURED_LOOPS_MAX];
-  const bool ok = structured_read(op, &s);
-  const struct form out = form_of(c->m, &s, s.n_inputs, ir_result(op));
-  const bool has_columns = is_whole(&out) || s.kind == SK_REDUCTION; /* the loop over columns has more than one step */
-  const int loops = c->m->batch > 1 ? 3 : 2;
-
-  assert(ok);
-  (void)ok;
-  mlirOperationRemoveAttributeByName(made, mlirStringRefCreateFromCString(MIDDLE));
-  for (int o = 0; o < s.n_inputs + 1; o++) {
-    MlirValue v = mlirOperationGetOperand(op, o);
-    const struct form f = form_of(c->m, &s, o, o < s.n_inputs ? v : ir_result(op));
-    const int rank = dims_of(c->m, &f, dims);
-    int64_t at[PARTS];
-    for (int d = 0; d < rank; d++)
-      at[d] = f.has[(const int[]){BATCH, ROWS, COLUMNS}[d + PARTS - rank]] || (d == rank - 1 && !has_columns)
-                  ? d
-                  : IR_CONST(0);
-    maps[o] = ir_map(&b, loops, rank, at);
-    mlirOperationSetOperand(made, o, o < s.n_inputs ? operand(c, &b, v, &f) : edit_reshape_init(&b, v, rank, dims));
-  }
-  MlirValue result = ir_result(made), was = ir_result(op);
-  mlirValueSetType(result, mlirValueGetType(mlirOperationGetOperand(made, s.n_inputs)));
-  if (ir_is(op, "linalg.generic")) {
-    edit_set_maps(made, s.n_inputs + 1, maps);
-    edit_set_iterators(made, loops, (bool[]){false, loops == 2 && s.kind == SK_REDUCTION, s.kind == SK_REDUCTION});
-    set_places(c->run, made, loops - 1);
-  }
-  ir_place(&b, made);
-  table_put(&c->made, was.ptr, (void *)result.ptr);
-  if (!is_read_outside(c->g, was))
+/* Finds the best number of bands. */
+static void weigh_bands(const struct middle *m, const struct load *l, struct weight *w) {
+  w->banded = NEVER;
+  if (!l->can_band || m->batch == 1 || fills(m))
     return;
-  const int rank = ir_shape(was, STRUCTURED_LOOPS_MAX, old);
-  MlirValue back = is_whole(&out) ? edit_reshape(&b, swap(c, &b, result), rank, old) : in_shape(&b, result, rank, old);
-  edit_replace_data_uses(c->run->arena, was, back, (MlirOperation){NULL});
-  table_put(&c->made, back.ptr, (void *)result.ptr);
-}
-
-static void change(struct pass_run *run, const struct prepare_group *g, const struct middle *m, struct ir_ops all) {
-  struct change c = {.run = run, .g = g, .m = m, .made = {.arena = run->arena}, .turned = {.arena = run->arena}};
-
-  for (int i = 0; i < all.n; i++) /* in program order */
-    if (!mlirOperationIsNull(all.v[i]) && is_in(g, all.v[i]))
-      rewrite(&c, all.v[i]);
-  for (int i = all.n - 1; i >= 0; i--)
-    if (!mlirOperationIsNull(all.v[i]) && is_in(g, all.v[i])) {
-      mlirOperationDestroy(all.v[i]);
-      all.v[i] = (MlirOperation){NULL};
+  for (int64_t each = 2; each * RUN_MIN <= m->rows; each++) {
+    const int64_t cost = m->rows % each ? NEVER : cost_banded(m, l, each);
+    if (cost < w->banded) {
+      w->banded = cost;
+      w->each = each;
     }
+  }
 }
+
+/* The cycles of an operation whose result has all elements, of a batch: its tiles are those of the reduction, with few columns, unless
+ * the batch fills the partitions. */
+static int64_t cost_of_whole(const struct middle *m) {
+  const int64_t tiles = m->batch * ceil_div(m->columns, KEPT_COLUMNS) * ceil_div(m->rows, FREE_MAX) * KEPT_TILE,
+                moved = 2 * (elements(m) * 4 / BYTES_A_CYCLE);
+  if (fills(m))
+    return cost_kept(m) - LATENCY;
+  return LATENCY + (tiles > moved ? tiles : moved);
+}
+
+static int64_t weigh_kept(const struct prepare_group *g, const struct middle *m, const struct load *l) {
+  int64_t kept = l->on_rows * (FIXED + m->batch * m->rows / NISA_PARTITIONS);
+
+  for (int i = 0; i < g->n; i++) {
+    struct structured s;
+    if (!structured_read(g->ops[i], &s))
+      continue;
+    const struct form out = middle_form(m, &s, s.n_inputs, ir_result(g->ops[i]));
+    if ((m->batch == 1 || m->columns >= PRODUCT_MIN) && is_sum(g->ops[i], &s))
+      kept += cost_of_sum(g, m, g->ops[i]);
+    else if (s.kind == SK_REDUCTION)
+      kept += cost_kept(m);
+    else if (m->batch > 1 && middle_is_whole(&out))
+      kept += cost_of_whole(m);
+    if (m->batch == 1 && middle_is_whole(&out) && middle_is_read_outside(g, ir_result(g->ops[i])))
+      kept += 2 * (elements(m) * 4 / BYTES_A_CYCLE) + LATENCY;
+  }
+  return kept;
+}
+
+/* Weighs the group; returns false if it has to stay as it is. */
+static bool weigh(const struct prepare_group *g, const struct middle *m, int64_t asked, struct weight *w) {
+  struct load l;
+  if (!measure(g, m, &l))
+    return false;
+  *w = (struct weight){.turned = cost_turned(m, &l), .kept = weigh_kept(g, m, &l), .asked = NEVER};
+  weigh_bands(m, &l, w);
+  if (asked > 0 && l.can_band && m->rows % asked == 0)
+    w->asked = cost_banded(m, &l, asked);
+  const int64_t best = w->turned < w->banded ? w->turned : w->banded;
+  return best < NEVER && best < w->kept;
+}
+
+/* Chooses the form, by the option if there is one.  False: the group stays as it is. */
+static bool choose(const struct prepare_group *g, struct middle *m, struct weight *w) {
+  const char *text = pass_option(g->run, "bands");
+  const int64_t asked = text ? atoi(text) : 0;
+  const bool pays = weigh(g, m, asked, w);
+
+  if (asked > 0 && w->asked < NEVER) {
+    m->each = asked;
+    return true;
+  }
+  m->each = !text && w->banded < w->turned ? w->each : 0;
+  return pays && (m->each || w->turned < w->kept);
+}
+
+/* ---- remarks ------------------------------------------------------------------------------------------------------------ */
+
+static const char *cycles(struct arena *a, int64_t n) {
+  return arena_printf(a, "%" PRId64 " cycles", n);
+}
+
+static void explain_rows(struct pass_run *run, MlirOperation op, const struct prepare_group *g, const struct middle *m,
+                         const struct weight *w) {
+  struct remark *r =
+      pass_remark(run, op, RULE_COLUMNS_AS_ROWS,
+                  "rows of %" PRId64 " elements, transposed: %d operations on %" PRId64 " rows take %" PRId64 " cycles",
+                  m->columns, g->n, m->batch * m->rows, w->turned);
+  remark_cost(r, "%" PRId64 " cycles", w->turned);
+  remark_limit(r, "partitions", "partitions", m->rows < NISA_PARTITIONS ? m->rows : NISA_PARTITIONS, NISA_PARTITIONS);
+  remark_reject_for(r, "the dimensions in their order", NULL, cycles(run->arena, w->kept),
+                    "an instruction would have few elements, or a value would be transposed for each reduction");
+}
+
+static void explain_bands(struct pass_run *run, MlirOperation op, const struct prepare_group *g, const struct middle *m,
+                          const struct weight *w) {
+  const int64_t bands = m->batch * m->each, cost = m->each == w->each ? w->banded : w->asked;
+  const bool is_turned = w->turned < w->kept;
+  struct remark *r = pass_remark(run, op, RULE_COLUMNS_IN_BANDS,
+                                 "%" PRId64 " bands of %" PRId64 "x%" PRId64
+                                 " elements, across the partitions: %d operations take %" PRId64 " cycles",
+                                 bands, m->columns, m->rows / m->each, g->n, cost);
+  remark_cost(r, "%" PRId64 " cycles", cost);
+  remark_limit(r, "partitions", "partitions", bands < NISA_PARTITIONS ? bands : NISA_PARTITIONS, NISA_PARTITIONS);
+  remark_reject_for(r, is_turned ? "transposed values" : "the dimensions in their order", NULL,
+                    cycles(run->arena, is_turned ? w->turned : w->kept),
+                    is_turned ? "rows of few elements, each of which is transposed"
+                              : "an instruction would have few elements, or tiles few partitions");
+}
+
+/* ---- the pass --------------------------------------------------------------------------------------------------------- */
 
 void prepare_middle(struct pass_run *run) {
   const struct ir_ops all = prepare_candidates(run);
@@ -403,7 +418,7 @@ void prepare_middle(struct pass_run *run) {
 
   for (int i = 0; i < all.n; i++) {
     struct middle m;
-    struct weight w;
+    struct weight w = {0};
     if (mlirOperationIsNull(all.v[i]) || prepare_is_marked(all.v[i], MIDDLE) || !is_seed(run, all.v[i], &m))
       continue;
     struct prepare_group g = {.run = run,
@@ -415,18 +430,14 @@ void prepare_middle(struct pass_run *run) {
                               .ops = ops,
                               .is_free = true};
     prepare_grow(&g, all.v[i]);
-    if (!g.is_free || !weigh(&g, &m, &w) || w.turned >= w.kept)
+    if (!g.is_free || !choose(&g, &m, &w))
       continue;
-    struct remark *r = pass_remark(run, all.v[i], RULE_COLUMNS_AS_ROWS,
-                                   "rows of %" PRId64 " elements, transposed: %d operations on %" PRId64
-                                   " rows take %" PRId64 " cycles",
-                                   m.columns, g.n, m.batch * m.rows, w.turned);
-    remark_cost(r, "%" PRId64 " cycles", w.turned);
-    remark_limit(r, "partitions", "partitions", m.rows < NISA_PARTITIONS ? m.rows : NISA_PARTITIONS, NISA_PARTITIONS);
-    remark_reject_for(r, "the dimensions in their order", NULL, arena_printf(run->arena, "%" PRId64 " cycles", w.kept),
-                      "an instruction would have few elements, or a value would be transposed for each reduction");
-    pass_step(run, all.v[i], "columns-as-rows");
-    change(run, &g, &m, all);
+    if (m.each)
+      explain_bands(run, all.v[i], &g, &m, &w);
+    else
+      explain_rows(run, all.v[i], &g, &m, &w);
+    pass_step(run, all.v[i], m.each ? "columns-in-bands" : "columns-as-rows");
+    middle_build(run, &g, &m, all);
   }
   prepare_unmark(all, MIDDLE);
 }
