@@ -113,6 +113,23 @@ static enum status check_shape(struct infer *f, const struct tiled *t) {
   return ST_OK;
 }
 
+/* The loops whose index is subtracted in a place that the body picks an element from. */
+static uint32_t backwards_of(MlirOperation op, struct arena *a) {
+  const struct ir_ops picks = ir_collect_named(a, op, "tensor.extract");
+  uint32_t loops = 0;
+
+  for (int i = 0; i < picks.n; i++)
+    for (intptr_t k = 1; k < mlirOperationGetNumOperands(picks.v[i]); k++) {
+      MlirOperation def = ir_defining_op(mlirOperationGetOperand(picks.v[i], k));
+      if (mlirOperationIsNull(def) || !ir_is(def, "arith.subi"))
+        continue;
+      MlirOperation by = ir_defining_op(mlirOperationGetOperand(def, 1));
+      if (!mlirOperationIsNull(by) && ir_is(by, "linalg.index"))
+        loops |= 1u << mlirIntegerAttrGetValueInt(ir_attr(by, "dim"));
+    }
+  return loops;
+}
+
 static enum status add_tiled(struct infer *f, MlirOperation op) {
   struct tiled *t = &f->v[f->n];
   *t = (struct tiled){.op = op, .value = mlirOperationGetResult(op, 0), .part = -1};
@@ -125,6 +142,7 @@ static enum status add_tiled(struct infer *f, MlirOperation op) {
   t->rank = (int)mlirShapedTypeGetRank(mlirValueGetType(t->value));
   t->at = layout_read(t->value);
   t->is_gather = t->s.n_inputs && ir_collect_named(f->run->arena, op, "tensor.extract").n > 0;
+  t->backwards = backwards_of(op, f->run->arena);
   t->var = f->n_vars;
   f->n_vars += t->s.n_loops;
   f->n++;

@@ -37,6 +37,7 @@ struct tiled {
   bool is_part_given; /* given by the user, for this operation or a neighbour */
   MlirOperation part_knob;
   bool is_gather;      /* its body picks elements of a tensor, by what it reads from others */
+  uint32_t backwards;  /* a bit for each loop along which it picks elements from the last one to the first */
   bool is_boundary;    /* a neighbour has another partition loop: canonicalize-partition-dim transposes between them */
   bool is_user_space;  /* the user gave the memory space */
   bool is_space_fixed; /* no knob moves the value, because it is returned, carried or picked from */

@@ -199,14 +199,15 @@ enum {
 };
 
 /* Returns a measure of the time with `part` across the partitions: an instruction takes a cycle for each element of a
- * partition. */
+ * partition, and partitions that are filled backwards get a transfer each. */
 static double cost(const struct tiled *t, int part) {
   int64_t tile[STRUCTURED_LOOPS_MAX], run = 1;
 
   vector_tile(t, part, tile);
   for (int i = 0; i < t->s.n_loops; i++)
     run *= i == part ? 1 : tile[i];
-  return infer_steps(t, part) * (double)(run + INSTRUCTION_COST) * (is_in_place(t, part) ? 1 : WORTH_TURNING);
+  const int64_t each = part >= 0 && (t->backwards >> part & 1) ? tile[part] : 1;
+  return infer_steps(t, part) * (double)((run + INSTRUCTION_COST) * each) * (is_in_place(t, part) ? 1 : WORTH_TURNING);
 }
 
 /* With three or more dimensions the leading one is often a short batch, which leaves most partitions idle, so a
