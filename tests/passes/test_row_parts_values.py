@@ -27,11 +27,19 @@ KERNELS = {
     "numbers for each row are returned": ({"x": ((8, 8191), "f32")}, "m = x.max(axis=1)\n    s = np.exp(x - m[:, None]).sum(axis=1)\n    return np.log(s) + m, m, x - m[:, None]"),
     "a product and a smallest": ({"x": ((4, 6007), "f32")}, "return np.prod(np.abs(x) * 0 + 1.001, axis=1), x.min(axis=1)"),
     "quantised rows": ({"x": ((4, 10007), "f32")}, "s = np.abs(x).max(axis=-1, keepdims=True) / 127\n    return np.clip(np.rint(x / s), -127, 127).astype(np.int8), s"),
+    "images as rows": ({"x": ((4, 3, 40, 41), "f32"), "y": ((4, 3, 40, 41), "f32")}, "return (x * y).sum((1, 2, 3)), np.abs(x - y).max((1, 2, 3))"),
+    "images with a tail": ({"x": ((3, 5, 31, 37), "f32")}, "m = x.mean((1, 2, 3), keepdims=True)\n    return (x - m) / x.std((1, 2, 3), keepdims=True)"),
+    "a norm over the last two": ({"x": ((2, 3, 64, 65), "f32")}, "return x / np.sqrt((x * x).sum((2, 3), keepdims=True) + 1)"),
+    "a dimension of one element": ({"x": ((16, 1, 64, 48), "f32")}, "return x.sum((1, 2, 3)) + x.max((1, 2, 3))"),
+    "a value for each element of an image": ({"x": ((4, 64, 66), "f32"), "g": ((64, 66), "f32")}, "return x / np.abs(x).max((1, 2), keepdims=True) * g"),
     "two inputs": ({"x": ((4, 8192), "f32"), "y": ((4, 8192), "f32")}, "return (x * y).sum(1), (x - y).max(1)"),
 }
 NOT_IN_PARTS = {
     "a knob": ({"x": ((8, 32000), "f32")}, "m = x.max(axis=-1, keepdims=True)\n    knob(m, tile_size=[8, 1])\n    return m"),
     "a product reads the rows": ({"x": ((8, 4096), "f32"), "w": ((4096, 64), "f32")}, "return (x / x.max(1, keepdims=True)) @ w"),
+    "a value for each column of an image": ({"x": ((4, 64, 66), "f32"), "g": ((66,), "f32")}, "return (x * g).sum((1, 2))"),
+    "rows of images, too": ({"x": ((4, 64, 66), "f32")}, "return (x - x.max((1, 2), keepdims=True)) - x.max(2, keepdims=True)"),
+    "many elements of a first dimension that fills the partitions": ({"x": ((4, 256, 4096), "f32")}, "return x.max((1, 2))"),
     "integers": ({"x": ((8, 32000), "int32")}, "return x.max(axis=1)"),
     "short rows": ({"x": ((8, 256), "f32")}, SOFTMAX),
 }

@@ -85,15 +85,36 @@ struct loads {
   struct ln_room room;
 };
 
+/* True if all that uses v, also as a view, is known, and nothing writes it. */
+static bool is_never_written(MlirValue v, int depth) {
+  enum { DEPTH_MAX = 8 };
+  struct nisa_instr in;
+
+  for (MlirOpOperand use = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
+    MlirOperation op = mlirOpOperandGetOwner(use);
+    if (buffer_is_view(op)) {
+      if (depth == DEPTH_MAX || !is_never_written(mlirOperationGetResult(op, 0), depth + 1))
+        return false;
+      continue;
+    }
+    if (!nisa_read(op, &in, NULL))
+      return false;
+    for (int k = 0; k < in.def->n_operands; k++)
+      if (in.def->operand[k].writes && !nisa_is_absent(&in.operand[k]) && mlirValueEqual(in.operand[k].base, v))
+        return false;
+  }
+  return true;
+}
+
 bool ln_is_read_only(struct table *known, MlirValue source) {
   static char yes, no;
-  if (!mlirValueIsABlockArgument(source))
+  MlirValue root = buffer_root(source);
+  if (!mlirValueIsABlockArgument(root))
     return false;
-  void *is = table_get(known, source.ptr);
+  void *is = table_get(known, root.ptr);
   if (!is) {
-    const struct ln_uses u = ln_uses_of(source);
-    is = u.is_known && !u.n_writers ? &yes : &no;
-    table_put(known, source.ptr, is);
+    is = is_never_written(root, 0) ? &yes : &no;
+    table_put(known, root.ptr, is);
   }
   return is == &yes;
 }

@@ -267,8 +267,8 @@ struct ln_uses {
   bool is_known; /* all users are instructions that access it */
 };
 struct ln_uses ln_uses_of(MlirValue buffer);
-/* True if v is an argument that nothing writes and all users of which are instructions.  `known` keeps what was found, as
- * long as no writer is added: an argument may have as many uses as the program has loads. */
+/* True if v is an argument, or a view of one, that nothing writes and all users of which are instructions and views.  `known` keeps
+ * what was found, as long as no writer is added: an argument may have as many uses as the program has loads. */
 bool ln_is_read_only(struct table *known, MlirValue v);
 /* The allocation of a buffer in SBUF, in the block of op; null for anything else. */
 MlirOperation ln_own_alloc(MlirValue buffer, MlirOperation op);

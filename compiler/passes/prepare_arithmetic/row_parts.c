@@ -15,6 +15,8 @@
  *
  *     x[16,50257]                           ==>  x[:, :50256] as [128,6282], x[:, 50256:] for each part: [128,1]
  *
+ * A row may have several dimensions, x[16,3,256,256] over the last three: they are one row of 196608 elements.
+ *
  * All operations of a block on rows of the same number and length change together, if nothing but arguments, constants, numbers for
  * each row, values for each column and the return touch them.  What is reduced is f32, or the largest or smallest of another float.
  * Sums are added in another order; all else is exact.  Runs before the steps that find other forms for the same operations.
@@ -35,6 +37,9 @@
 
 enum {
   ROWS_MOST = NISA_PARTITIONS / 2,
+  STEPS_ROWS = 32,  /* of no more, whose first dimension has at least so many steps, reduce.c reduces one at a time: */
+  STEPS_LEAST = 64, /* better, if a part is */
+  STEPS_LENGTH = 1 << 14, /* longer than this, and so has no room beside what is computed with it */
   COLUMNS_LEAST = 512,
   ACROSS_NS =
       1800, /* to combine what the parts of a row have: five instructions, each of which waits for the one before */
@@ -55,28 +60,37 @@ MlirValue row_parts_origin(MlirValue v) {
   return v;
 }
 
-/* The loop of the columns. */
-static int row_loop(const struct structured *s, enum row_parts_kind kind) {
-  return kind == PARTS_NUMBERS ? s->n_loops : s->n_loops - 1;
+/* The first of the last loops that have so many steps together; s->n_loops if none have. */
+static int column_loop(const struct structured *s, int64_t columns) {
+  int64_t steps = 1;
+  for (int l = s->n_loops - 1; l >= 0 && steps < columns; l--) {
+    steps *= s->extents[l];
+    if (steps == columns)
+      return l;
+  }
+  return s->n_loops;
 }
 
-struct row_parts_has row_parts_has_of(const struct structured *s, enum row_parts_kind kind, int operand, MlirValue v) {
+struct row_parts_has row_parts_has_of(const struct row_parts *g, const struct structured *s, enum row_parts_kind kind,
+                                      int operand, MlirValue v) {
   int64_t dims[STRUCTURED_LOOPS_MAX];
-  const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims), row = row_loop(s, kind);
+  const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims),
+            row = kind == PARTS_NUMBERS ? s->n_loops : column_loop(s, g->columns);
   struct row_parts_has has = {.ok = rank >= 0};
-  int last = -1, n_leading = 0, all_leading = 0;
+  int last = -1, n_leading = 0, all_leading = 0, n_columns = 0, all_columns = 0;
 
   for (int r = 0; r < rank; r++) {
     const int loop = structured_map_loop(s->maps[operand], r);
     has.ok &= loop < 0 ? dims[r] == 1 : loop > last;
     last = loop < 0 ? last : loop;
     n_leading += loop >= 0 && loop < row && s->extents[loop] > 1;
-    has.columns |= loop >= 0 && loop == row;
+    n_columns += loop >= row && s->extents[loop] > 1;
   }
-  for (int l = 0; l < row && l < s->n_loops; l++)
-    all_leading += s->extents[l] > 1;
+  for (int l = 0; l < s->n_loops; l++)
+    *(l < row ? &all_leading : &all_columns) += s->extents[l] > 1;
+  has.columns = n_columns > 0;
   has.rows = n_leading > 0 || (!all_leading && kind != PARTS_NUMBERS && has.columns);
-  has.ok &= !n_leading || n_leading == all_leading;
+  has.ok &= (!n_leading || n_leading == all_leading) && (!n_columns || n_columns == all_columns);
   return has;
 }
 
@@ -106,20 +120,21 @@ enum row_parts_kind row_parts_read(struct pass_run *run, const struct row_parts 
       return PARTS_OTHER;
     all *= s->extents[l];
   }
-  const bool is_whole = s->n_loops > 1 && s->extents[s->n_loops - 1] == g->columns && all == g->rows * g->columns;
+  const int row = column_loop(s, g->columns);
+  const bool is_whole = s->n_loops > 1 && row < s->n_loops && all == g->rows * g->columns;
   const enum row_parts_kind kind = s->kind == SK_REDUCTION         ? is_whole ? PARTS_REDUCE : PARTS_OTHER
                                    : is_whole                      ? PARTS_WHOLE
                                    : all == g->rows && g->rows > 1 ? PARTS_NUMBERS
                                                                    : PARTS_OTHER;
   for (int l = 0; kind == PARTS_REDUCE && l < s->n_loops; l++)
-    if (s->reduction[l] != (l == s->n_loops - 1))
+    if (s->extents[l] > 1 && s->reduction[l] != (l >= row))
       return PARTS_OTHER;
   if (kind == PARTS_OTHER || (kind == PARTS_REDUCE && !is_combined(op, s)))
     return PARTS_OTHER;
   for (int o = 0; o < s->n_inputs + s->n_inits; o++)
-    if (!row_parts_has_of(s, kind, o, mlirOperationGetOperand(op, o)).ok)
+    if (!row_parts_has_of(g, s, kind, o, mlirOperationGetOperand(op, o)).ok)
       return PARTS_OTHER;
-  const struct row_parts_has out = row_parts_has_of(s, kind, s->n_inputs, ir_result(op));
+  const struct row_parts_has out = row_parts_has_of(g, s, kind, s->n_inputs, ir_result(op));
   const bool has_columns = kind == PARTS_WHOLE;
   return out.columns == has_columns && (out.rows || g->rows == 1) ? kind : PARTS_OTHER;
 }
@@ -210,7 +225,7 @@ static bool is_free(struct pass_run *run, const struct row_parts *g) {
       return false;
     for (int o = 0; o < s.n_inputs; o++) {
       MlirValue v = mlirOperationGetOperand(g->ops[i], o);
-      const struct row_parts_has has = row_parts_has_of(&s, kind, o, v);
+      const struct row_parts_has has = row_parts_has_of(g, &s, kind, o, v);
       if (has.rows && has.columns && !may_read(v))
         return false;
     }
@@ -249,7 +264,7 @@ static struct weight weigh(struct pass_run *run, const struct row_parts *g) {
       continue;
     for (int o = 0; o < s.n_inputs; o++) {
       MlirValue v = mlirOperationGetOperand(g->ops[i], o);
-      const struct row_parts_has has = row_parts_has_of(&s, kind, o, v);
+      const struct row_parts_has has = row_parts_has_of(g, &s, kind, o, v);
       reads_number |= has.rows && !has.columns;
       if (has.columns && !has.rows) {
         reads_columns = true;
@@ -322,8 +337,12 @@ static bool is_seed(MlirOperation op, struct row_parts *g) {
 
   if (!structured_read(op, &s) || s.kind != SK_REDUCTION || s.n_loops < 2 || !s.reduction[s.n_loops - 1])
     return false;
-  *g = (struct row_parts){.rows = 1, .columns = s.extents[s.n_loops - 1], .block = mlirOperationGetBlock(op)};
-  for (int l = 0; l < s.n_loops - 1; l++) {
+  int row = s.n_loops;
+  *g = (struct row_parts){.rows = 1, .columns = 1, .block = mlirOperationGetBlock(op)};
+  for (; row > 0 && (s.reduction[row - 1] || s.extents[row - 1] == 1) && s.extents[row - 1] > 0; row--)
+    g->columns *= s.extents[row - 1];
+  g->first = s.extents[row];
+  for (int l = 0; l < row; l++) {
     if (s.extents[l] < 1 || s.extents[l] > ROWS_MOST)
       return false;
     g->rows *= s.extents[l];
@@ -331,6 +350,11 @@ static bool is_seed(MlirOperation op, struct row_parts *g) {
   /* One row that fills the partitions is spread over them, see spread.c. */
   return g->rows <= ROWS_MOST && g->columns >= COLUMNS_LEAST &&
          (g->rows > 1 || prepare_partitions(g->columns) < NISA_PARTITIONS / 2);
+}
+
+/* True if each dimension of the rows is better reduced by itself, as reduce.c does. */
+static bool has_better_steps(const struct row_parts *g) {
+  return g->first < g->columns && g->first >= STEPS_LEAST && g->rows <= STEPS_ROWS && g->length > STEPS_LENGTH;
 }
 
 static void remark(struct pass_run *run, const struct row_parts *g, double ns, double other) {
@@ -375,7 +399,7 @@ void prepare_row_parts(struct pass_run *run) {
     find(run, g, &now);
     const struct weight w = weigh(run, g);
     const double other = other_ns(run->target, g, &w), ns = choose(run->target, g, &w);
-    const bool is_better = w.n_reduce && ns < other && is_free(run, g);
+    const bool is_better = w.n_reduce && ns < other && !has_better_steps(g) && is_free(run, g);
     prepare_unmark(now, PARTS);
     if (!is_better)
       continue;

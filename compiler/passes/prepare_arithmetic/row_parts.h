@@ -8,6 +8,7 @@
 /* Operations on the same few long rows.  The partitions are rows * each, which are at most 128; columns = each * length + tail. */
 struct row_parts {
   int64_t rows, columns, each, length, tail;
+  int64_t first; /* steps of the first dimension of a row */
   MlirBlock block;
   MlirOperation *ops; /* in program order */
   int n;
@@ -28,7 +29,8 @@ struct row_parts_has {
 /* What kind of operation on such rows op is; fills s. */
 enum row_parts_kind row_parts_read(struct pass_run *run, const struct row_parts *g, MlirOperation op,
                                    struct structured *s);
-struct row_parts_has row_parts_has_of(const struct structured *s, enum row_parts_kind kind, int operand, MlirValue v);
+struct row_parts_has row_parts_has_of(const struct row_parts *g, const struct structured *s, enum row_parts_kind kind,
+                                      int operand, MlirValue v);
 /* What v is a reshape of. */
 MlirValue row_parts_origin(MlirValue v);
 /* Rewrites the operations of g, and erases them. */

@@ -62,8 +62,16 @@ static MlirValue for_each_part(struct build *x, struct ir_builder *b, MlirValue 
 /* Rows from outside, in parts. */
 static MlirValue body_of_rows(struct build *x, struct ir_builder *b, MlirValue v) {
   const struct row_parts *g = x->g;
+  const int64_t cut[] = {g->rows, g->each, g->length}, to[] = {x->partitions, g->length};
+  const bool has_more = mlirShapedTypeGetRank(mlirValueGetType(v)) > 2;
   v = edit_reshape(b, v, 2, (int64_t[]){g->rows, g->columns});
-  return edit_reshape(b, columns_of(b, v, 0, g->each * g->length), 2, (int64_t[]){x->partitions, g->length});
+  v = columns_of(b, v, 0, g->each * g->length);
+  if (!has_more || g->rows == 1)
+    return edit_reshape(b, v, 2, to);
+  /* each row is cut where it is: what is one row only as a whole has no tiles */
+  MlirType element = ir_value_element(v);
+  v = ir_expand_shape(b, v, ir_tensor_of(element, 3, cut), 2, (int[]){1, 3}, 3, cut);
+  return ir_collapse_shape(b, v, ir_tensor_of(element, 2, to), 2, (int[]){2, 3});
 }
 
 static MlirValue tail_of_rows(struct build *x, struct ir_builder *b, MlirValue v) {
@@ -135,7 +143,7 @@ static MlirValue compute(struct build *x, struct ir_builder *b, MlirOperation op
 
   for (int o = 0; o < s->n_inputs; o++) {
     MlirValue v = mlirOperationGetOperand(op, o);
-    const struct operand to = operand_of(x, b, v, row_parts_has_of(s, kind, o, v), is_tail);
+    const struct operand to = operand_of(x, b, v, row_parts_has_of(x->g, s, kind, o, v), is_tail);
     mlirOperationSetOperand(made, o, to.v);
     maps[o] = to.map;
   }
