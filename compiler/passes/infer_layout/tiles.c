@@ -481,17 +481,19 @@ static bool reads_blocks(const struct infer *f, const struct tiled *p, const str
   return (c->s.kind == SK_MATMUL || c->s.kind == SK_BATCH_MATMUL) && infer_is_too_large(f, p);
 }
 
-static bool has_one_step(const struct infer *f, int var) {
+static bool has_few_steps(const struct infer *f, int var) {
+  enum { FEW = NISA_PARTITIONS / 4 };
   const struct tile_var *v = &f->vars[root_of(f, var)];
-  return v->extent > 1 && !v->user && min64(v->hard, v->soft) == 1;
+  const int64_t tile = min64(v->hard, v->soft);
+  return !v->user && tile <= FEW && tile < v->extent;
 }
 
-/* True if one tile size would leave one partition: loop x of p, whose result c reads by loop y, lies across the partitions, and the
- * other operation takes one step at a time along it, as a maximum over the channels of an image does.  The value goes through
+/* True if one tile size would leave few partitions: loop x of p, whose result c reads by loop y, lies across the partitions, and the
+ * other operation takes few steps at a time along it, as a maximum over the channels of an image does.  The value goes through
  * HBM. */
-static bool leaves_one_partition(const struct infer *f, const struct tiled *p, int x, const struct tiled *c, int y) {
-  return (x == p->part && y != c->part && has_one_step(f, c->var + y)) ||
-         (y == c->part && x != p->part && has_one_step(f, p->var + x));
+static bool leaves_few_partitions(const struct infer *f, const struct tiled *p, int x, const struct tiled *c, int y) {
+  return (x == p->part && y != c->part && has_few_steps(f, c->var + y)) ||
+         (y == c->part && x != p->part && has_few_steps(f, p->var + x));
 }
 
 /* The tiles of a product are added to those of the product before it, in PSUM. */
@@ -512,7 +514,7 @@ static enum status merge_reads(struct infer *f, const struct tiled *c) {
     const bool is_apart = p && reads_blocks(f, p, c);
     for (int d = 0; p && !st && d < p->rank; d++) {
       const int x = infer_result_loop(p, d), y = infer_loop(c, o, d);
-      if (x >= 0 && y >= 0 && !leaves_one_partition(f, p, x, c, y) &&
+      if (x >= 0 && y >= 0 && !leaves_few_partitions(f, p, x, c, y) &&
           (!is_apart || x == p->part || f->vars[root_of(f, p->var + x)].user || f->vars[root_of(f, c->var + y)].user))
         st = merge(f, p->var + x, c->var + y);
     }
