@@ -1,4 +1,4 @@
-/* middle: what reduces dimensions before the last ones gets rows to reduce.
+/* middle: what reduces dimensions before the last ones gets rows to reduce, or bands.
  *
  *     max of x[8,256,28,28] over dimension 1, and f(x, max[8,1,28,28])
  *                      ==>  t[8,784,256], a transpose of x; max of t over dimension 2, and f(t, max[8,784,1]); transposes back
@@ -8,10 +8,16 @@
  * reduces 128 of them, and numbers for each row are read by the instructions that compute with them.  The Tensor engine transposes
  * tiles on their way from and to HBM (fuse_row_tiles).
  *
+ *     the same of x[8,21,64,64]   ==>  t[8*32,21,128]: 32 bands of 128 positions of each image; max of t over dimension 1
+ *
+ * Rows of few elements, each of which is transposed, take long.  A band has all columns of some positions, and lies in a partition: the
+ * bands of all images fill the partitions, and the engines reduce with a step.  DMA copies the values to bands and back.
+ *
  * A group changes together (groups.c): element-wise operations and reductions of the same dimensions.  An operand has all dimensions,
  * all that are not reduced, those that are reduced, with or without those before them, or one element.  Values of the group that
- * are read elsewhere are transposed back.  Nothing changes where another way takes less time, see weigh, nor for types that the Tensor
- * engine does not transpose.  No value changes; sums change by their order.
+ * are read elsewhere go back.  Nothing changes where another way takes less time, see choose; only types that the Tensor engine
+ * transposes get rows.  The option bands=N asks for N bands of each image, bands=0 for none.  No value changes; sums change by their
+ * order.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -143,17 +149,17 @@ struct weight {
  * its first result, and back to HBM. */
 enum { FIXED = 64, FREE_MAX = 2048, BYTES_A_CYCLE = 360, LATENCY = 9600 };
 enum {
-  TRANSFER = 3000,                  /* cycles of one, however short */
-  SHORT_RUN = 40,                   /* elements that follow each other in HBM in one half of the fastest transfers */
-  RUN_MIN = 8,                      /* elements of a row of a band */
-  BAND_MAX = 12288,                 /* elements of a band in a partition with which loops are not cut */
-  KEPT_COLUMNS = 8,                 /* columns of a tile of what stays as it is, */
-  KEPT_TILE = 700,                  /* the cycles of its transfers, */
-  KEPT_RESULT = 6300,               /* and those in which the result so far comes from HBM and goes back */
+  TRANSFER = 3000,       /* cycles of one, however short */
+  SHORT_RUN = 48,        /* elements that follow each other in HBM, with which transfers take twice as long */
+  RUN_MIN = 8,           /* elements of a row of a band */
+  BAND_MAX = 12288,      /* elements of a band in a partition with which loops are not cut */
+  BANDS_PERCENT = 85,    /* of the time of another form, which bands must take less than */
+  RESULT = 4000,         /* cycles in which the result so far comes from HBM and goes back, */
+  RESULT_BEGINS = 10000, /* of which so many pass while the first columns come */
   PRODUCT_MIN = NISA_PARTITIONS / 2 /* columns of a sum in a batch that is a product with ones */
 };
 
-static const int64_t NEVER = INT64_MAX / 2;
+static const int64_t NEVER = INT64_C(1) << 50; /* what a group cannot be; the sum of many fits in 64 bits */
 
 static int64_t ceil_div(int64_t x, int64_t y) {
   return (x + y - 1) / y;
@@ -164,27 +170,30 @@ static bool fills(const struct middle *m) {
   return m->batch >= NISA_PARTITIONS * 3 / 4;
 }
 
-/* The cycles of a reduction with the best loop across the partitions, which is not reduced, nor the last one: that one would be
- * transposed.  With one after what is reduced each step has a transfer of its own; otherwise some columns come at a time. */
-static int64_t cost_kept(const struct middle *m) {
-  int64_t all = m->batch * m->columns * m->rows, best = INT64_MAX / 2;
+/* The cycles in which partitions that each have one of the batch reduce what comes in tiles of some columns. */
+static int64_t cost_in_batch(const struct middle *m) {
+  const int64_t columns = m->rows < FREE_MAX ? FREE_MAX / m->rows : 1,
+                steps = ceil_div(m->columns, columns) * ceil_div(m->rows, FREE_MAX),
+                results = fills(m) ? 0 : steps * RESULT - RESULT_BEGINS;
+  return m->columns * m->rows * ceil_div(m->batch, NISA_PARTITIONS) + (results > LATENCY ? results : LATENCY);
+}
 
-  for (int l = 0; l < m->n - 1; l++) {
+/* The cycles of a reduction with the best loop across the partitions, which is not reduced, nor the last one: that one would be
+ * transposed.  With one after what is reduced, of a batch each step has a transfer of its own. */
+static int64_t cost_kept(const struct middle *m) {
+  int64_t all = m->batch * m->columns * m->rows, best = m->batch > 1 ? cost_in_batch(m) : NEVER;
+
+  for (int l = m->end; l < m->n - 1; l++) {
     int64_t run = 1;
-    if (l >= m->first && l < m->end)
-      continue;
     for (int k = l + 1; k < m->n; k++)
       run *= m->dims[k];
     run = run < FREE_MAX ? run : FREE_MAX;
-    const int64_t lanes = m->dims[l] < NISA_PARTITIONS ? m->dims[l] : NISA_PARTITIONS;
-    const int64_t steps = ceil_div(all, lanes * run),
-                  moved = l >= m->end ? steps * TRANSFER
-                          : fills(m)  ? 0
-                                      : ceil_div(m->columns, KEPT_COLUMNS) * KEPT_RESULT,
-                  cost = steps * (FIXED + run) + moved;
+    const int64_t lanes = m->dims[l] < NISA_PARTITIONS ? m->dims[l] : NISA_PARTITIONS,
+                  steps = ceil_div(all, lanes * run),
+                  cost = LATENCY + steps * (FIXED + run + (m->batch > 1 ? TRANSFER : 0));
     best = cost < best ? cost : best;
   }
-  return best + LATENCY;
+  return best;
 }
 
 bool middle_is_in(const struct prepare_group *g, MlirOperation op) {
@@ -289,11 +298,12 @@ static int64_t elements(const struct middle *m) {
 /* Of a batch each transfer is that of one of it. */
 static int64_t cost_turned(const struct middle *m, const struct load *l) {
   const int64_t tiles = m->batch * ceil_div(m->rows, NISA_PARTITIONS), one = tiles * (FIXED + m->columns),
-                bytes = m->columns * m->rows * 4, transfer = bytes / BYTES_A_CYCLE;
+                transfer = m->columns * m->rows * 4 / BYTES_A_CYCLE,
+                least = TRANSFER < 8 * transfer ? TRANSFER : 8 * transfer;
   if (!l->can_turn)
     return NEVER;
   return LATENCY + (l->on_all + l->moved) * one + l->on_rows * tiles * FIXED +
-         (m->batch > 1 ? l->moved * m->batch * (transfer > TRANSFER ? transfer : TRANSFER) : 0);
+         (m->batch > 1 ? l->moved * m->batch * (transfer > least ? transfer : least) : 0);
 }
 
 /* A value goes to HBM in bands, and is read again: three transfers, whose runs are the rows of a band. */
@@ -302,7 +312,7 @@ static int64_t cost_banded(const struct middle *m, const struct load *l, int64_t
                 moved = 3 * (elements(m) * 4 / BYTES_A_CYCLE), cost = one + FIXED * ceil_div(one, FREE_MAX),
                 waits = moved / (2 * tiles); /* the engines wait for the first tile, and transfers for the last one */
   return LATENCY + l->on_all * tiles * (one > BAND_MAX ? cost * 3 / 2 : cost) + l->on_rows * tiles * (run + FIXED) +
-         l->moved * (moved + waits + moved * SHORT_RUN / run);
+         l->moved * (moved + waits + moved * SHORT_RUN * SHORT_RUN / (run * run));
 }
 
 /* Finds the best number of bands. */
@@ -319,14 +329,14 @@ static void weigh_bands(const struct middle *m, const struct load *l, struct wei
   }
 }
 
-/* The cycles of an operation whose result has all elements, of a batch: its tiles are those of the reduction, with few columns, unless
- * the batch fills the partitions. */
+/* The cycles of an operation whose result has all elements, of a batch: it goes to HBM and comes back, unless the batch fills the
+ * partitions. */
 static int64_t cost_of_whole(const struct middle *m) {
-  const int64_t tiles = m->batch * ceil_div(m->columns, KEPT_COLUMNS) * ceil_div(m->rows, FREE_MAX) * KEPT_TILE,
-                moved = 2 * (elements(m) * 4 / BYTES_A_CYCLE);
+  const int64_t lanes = m->batch > m->columns ? m->batch : m->columns, moved = 2 * (elements(m) * 4 / BYTES_A_CYCLE),
+                computed = elements(m) / (lanes < NISA_PARTITIONS ? lanes : NISA_PARTITIONS);
   if (fills(m))
-    return cost_kept(m) - LATENCY;
-  return LATENCY + (tiles > moved ? tiles : moved);
+    return computed;
+  return LATENCY + (computed > moved ? computed : moved);
 }
 
 static int64_t weigh_kept(const struct prepare_group *g, const struct middle *m, const struct load *l) {
@@ -349,7 +359,7 @@ static int64_t weigh_kept(const struct prepare_group *g, const struct middle *m,
   return kept;
 }
 
-/* Weighs the group; returns false if it has to stay as it is. */
+/* Weighs the group; returns false if an operation is none that the pass knows. */
 static bool weigh(const struct prepare_group *g, const struct middle *m, int64_t asked, struct weight *w) {
   struct load l;
   if (!measure(g, m, &l))
@@ -358,22 +368,23 @@ static bool weigh(const struct prepare_group *g, const struct middle *m, int64_t
   weigh_bands(m, &l, w);
   if (asked > 0 && l.can_band && m->rows % asked == 0)
     w->asked = cost_banded(m, &l, asked);
-  const int64_t best = w->turned < w->banded ? w->turned : w->banded;
-  return best < NEVER && best < w->kept;
+  return true;
 }
 
 /* Chooses the form, by the option if there is one.  False: the group stays as it is. */
 static bool choose(const struct prepare_group *g, struct middle *m, struct weight *w) {
   const char *text = pass_option(g->run, "bands");
   const int64_t asked = text ? atoi(text) : 0;
-  const bool pays = weigh(g, m, asked, w);
 
+  if (!weigh(g, m, asked, w))
+    return false;
   if (asked > 0 && w->asked < NEVER) {
     m->each = asked;
     return true;
   }
-  m->each = !text && w->banded < w->turned ? w->each : 0;
-  return pays && (m->each || w->turned < w->kept);
+  const int64_t other = w->turned < w->kept ? w->turned : w->kept;
+  m->each = !text && w->banded < NEVER && w->banded * 100 < other * BANDS_PERCENT ? w->each : 0;
+  return m->each || (w->turned < NEVER && w->turned < w->kept);
 }
 
 /* ---- remarks ------------------------------------------------------------------------------------------------------------ */

@@ -24,7 +24,7 @@
  *
  * Outer products (outer.c): those of many short vectors are computed in rows that fill the partitions.
  *
- * Columns as rows (middle.c): a softmax or a norm over the channels of images is computed in transposed images.
+ * Columns as rows (middle.c): a softmax or a norm over the channels of images is computed in transposed images, or in bands.
  *
  * Parts of rows (row_parts.c): those of few long rows lie across the partitions together.
  *
