@@ -24,6 +24,8 @@
  *
  * Outer products (outer.c): those of many short vectors are computed in rows that fill the partitions.
  *
+ * Both ends (ends.c): what reduces the first and the last dimensions is reduced along the last ones first.
+ *
  * Columns as rows (middle.c): a softmax or a norm over the channels of images is computed in transposed images, or in bands.
  *
  * Parts of rows (row_parts.c): those of few long rows lie across the partitions together.
@@ -91,6 +93,7 @@ static enum status run_pass(struct pass_run *run) {
   prepare_places(run);
   prepare_weights(run);
   prepare_outer(run);
+  prepare_ends(run);
   prepare_middle(run);
   prepare_swap(run);
   prepare_row_parts(run);

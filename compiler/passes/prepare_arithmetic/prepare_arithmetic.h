@@ -27,6 +27,8 @@ void prepare_places(struct pass_run *run);
 void prepare_weights(struct pass_run *run);
 /* outer.c: outer products of many short vectors are computed in rows that fill the partitions, where that takes less time. */
 void prepare_outer(struct pass_run *run);
+/* ends.c: what reduces the first and the last dimensions, and keeps few in the middle, is reduced along the last ones first. */
+void prepare_ends(struct pass_run *run);
 /* row_parts.c: parts of few long rows lie across the partitions together, where that takes less time. */
 void prepare_row_parts(struct pass_run *run);
 /* rows.c: makes the leading dimensions of a normalisation one, where that takes less time than one of them across the partitions. */
