@@ -217,16 +217,26 @@ static void annotate_scalar(MlirValue v, struct layout l, MlirLocation loc) {
   layout_write(v, &l, loc);
 }
 
-/* Makes op reduce all loops except the first.  Sets dims to the shape of its result, [P, 1, …]. */
-static void keep_first_loop(struct pass_run *run, MlirOperation op, struct structured *s, int64_t *dims) {
+/* The loop that is reduced across the partitions: the first one, or without a knob the one that fills most of them.  The last one is along
+ * the rows. */
+static int widest_loop(MlirOperation op, const struct structured *s) {
+  int best = 0;
+  for (int l = 1; l < s->n_loops - 1 && !prepare_has_knob(ir_result(op)); l++)
+    if (s->extents[best] < NISA_PARTITIONS && s->extents[l] > s->extents[best])
+      best = l;
+  return best;
+}
+
+/* Makes op reduce all loops except one.  Sets dims to the shape of its result, [P, 1, …] or [1, P, …]. */
+static void keep_loop(struct pass_run *run, MlirOperation op, struct structured *s, int kept, int64_t *dims) {
   struct ir_builder b = edit_before(run, op);
   int64_t results[STRUCTURED_LOOPS_MAX];
 
   for (int l = 0; l < s->n_loops; l++) {
-    dims[l] = l ? 1 : s->extents[0];
-    results[l] = l ? IR_CONST(0) : 0;
+    dims[l] = l == kept ? s->extents[l] : 1;
+    results[l] = l == kept ? l : IR_CONST(0);
   }
-  s->reduction[0] = false;
+  s->reduction[kept] = false;
   s->maps[1] = ir_map(&b, s->n_loops, s->n_loops, results);
   annotate_first(ir_result(op), s, b.loc);
   edit_set_iterators(op, s->n_loops, s->reduction);
@@ -271,14 +281,16 @@ static void reduce_in_two_steps(struct pass_run *run, MlirOperation op, struct s
 
   if (s->n_loops == 1)
     view_as_matrix(run, op, s);
-  keep_first_loop(run, op, s, dims);
-  if (s->extents[0] == 1) {
+  const int kept = widest_loop(op, s);
+  const int64_t rows = s->extents[kept];
+  keep_loop(run, op, s, kept, dims);
+  if (rows == 1) {
     prepare_result(run, op, s, 0, s->n_loops, dims);
     return;
   }
   start_neutral(run, op, c, s->n_loops, dims);
   struct ir_builder b = edit_after(run, op);
-  MlirValue column = edit_reshape(&b, result, 2, (int64_t[]){s->extents[0], 1});
+  MlirValue column = edit_reshape(&b, result, 2, (int64_t[]){rows, 1});
   MlirValue row = ir_result(ir_transpose(&b, column, 2, (int64_t[]){1, 0}));
   MlirValue scalar = reduce_row(&b, row, init, c);
   MlirOperation reader = ir_defining_op(mlirValueEqual(column, result) ? row : column);
@@ -289,7 +301,7 @@ static void reduce_in_two_steps(struct pass_run *run, MlirOperation op, struct s
   struct remark *r =
       pass_remark(run, op, RULE_REDUCE_IN_TWO_STEPS, "reduced in two steps: within the partitions, then across them");
   const enum target t = run->target;
-  const int64_t rows = s->extents[0], elements = whole.rows * whole.columns;
+  const int64_t elements = whole.rows * whole.columns;
   price_chosen(r, price_rows_ns(t, SIM_COST_VECTOR_REDUCE, rows, elements / rows) +
                       price_transpose_ns(t, rows, 1, whole.element_bytes) +
                       price_rows_ns(t, SIM_COST_VECTOR_REDUCE, 1, rows));

@@ -113,3 +113,44 @@ def mirrored(x):
 @trace(input_specs=[((224, 224, 3), "f32")])
 def half_turn(x):
     return np.rot90(x, 2)
+
+
+@trace(input_specs=[((8, 21, 64, 64), "f32")])
+def softmax_of_classes(x):
+    e = np.exp(x - np.max(x, axis=1, keepdims=True))
+    return e / np.sum(e, axis=1, keepdims=True)
+
+
+@trace(input_specs=[((8, 21, 64, 64), "f32")])
+def class_of_each_pixel(x):
+    return np.argmax(x, axis=1)
+
+
+@trace(input_specs=[((4, 3, 224, 224), "f32")])
+def unit_colours(x):
+    return x / np.sqrt(np.sum(x * x, axis=1, keepdims=True) + 1e-6)
+
+
+@trace(input_specs=[((16, 3, 64, 64), "f32"), ((16, 3, 64, 64), "f32")])
+def error_of_each_image(x, y):
+    return np.mean((x - y) ** 2, axis=(1, 2, 3))
+
+
+@trace(input_specs=[((16, 3, 64, 64), "f32")])
+def normalised_colours(x):
+    return (x - np.mean(x, axis=(0, 2, 3), keepdims=True)) / np.std(x, axis=(0, 2, 3), keepdims=True)
+
+
+@trace(input_specs=[((8, 3, 64, 64), "f32")])
+def total_variation(x):
+    return np.sum(np.abs(x[:, :, 1:] - x[:, :, :-1])) + np.sum(np.abs(x[..., 1:] - x[..., :-1]))
+
+
+@trace(input_specs=[((32, 64, 256), "f32")])
+def frames_backwards(x):
+    return x[:, ::-1]
+
+
+@trace(input_specs=[((32, 128, 64), "f32")])
+def variance_over_time(x):
+    return np.var(x, axis=1)
