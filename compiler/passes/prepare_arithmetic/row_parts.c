@@ -35,16 +35,16 @@
 #include "passes/lib/price.h"
 #include "passes/prepare_arithmetic/prepare_arithmetic.h"
 
-enum {
-  ROWS_MOST = NISA_PARTITIONS / 2,
-  STEPS_ROWS = 32,  /* of no more, whose first dimension has at least so many steps, reduce.c reduces one at a time: */
-  STEPS_LEAST = 64, /* better, if a part is */
-  STEPS_LENGTH = 1 << 14, /* longer than this, and so has no room beside what is computed with it */
-  COLUMNS_LEAST = 512,
-  ACROSS_NS =
-      1800, /* to combine what the parts of a row have: five instructions, each of which waits for the one before */
-  AWAY_NS = 12000 /* to do it with numbers that go through HBM and back, see short.c */
-};
+/* Rows and elements of a row. */
+enum { ROWS_MOST = NISA_PARTITIONS / 2, COLUMNS_LEAST = 512 };
+/* Elements of a single row of several dimensions: fewer are as fast with one of these across the partitions. */
+enum { ONE_ROW_LEAST = 1 << 18 };
+/* Of so few rows, with a first dimension that long, each dimension is reduced by itself in less time (reduce.c) if a part is longer than
+ * this, and so has no room beside what is computed with it. */
+enum { STEPS_ROWS = NISA_PARTITIONS / 4, STEPS_FIRST = NISA_PARTITIONS / 2, STEPS_LENGTH = 1 << 14 };
+/* To combine what the parts of a row have: five instructions, each of which waits for the one before; and to do it with numbers that
+ * go through HBM and back, see short.c. */
+enum { ACROSS_NS = 1800, AWAY_NS = 12000 };
 
 /* The operations of the group have this attribute while it is found. */
 #define PARTS "nkx.parts"
@@ -347,14 +347,20 @@ static bool is_seed(MlirOperation op, struct row_parts *g) {
       return false;
     g->rows *= s.extents[l];
   }
-  /* One row that fills the partitions is spread over them, see spread.c. */
-  return g->rows <= ROWS_MOST && g->columns >= COLUMNS_LEAST &&
-         (g->rows > 1 || prepare_partitions(g->columns) < NISA_PARTITIONS / 2);
+  if (g->rows > ROWS_MOST || g->columns < COLUMNS_LEAST)
+    return false;
+  if (g->rows > 1)
+    return true;
+  /* One row that fills the partitions is spread over them, see spread.c; of several dimensions one may fill them. */
+  for (int l = 0; l < s.n_loops - 1; l++)
+    if (s.extents[l] % NISA_PARTITIONS == 0)
+      return false;
+  return (g->first < g->columns && g->columns >= ONE_ROW_LEAST) || prepare_partitions(g->columns) < NISA_PARTITIONS / 2;
 }
 
 /* True if each dimension of the rows is better reduced by itself, as reduce.c does. */
 static bool has_better_steps(const struct row_parts *g) {
-  return g->first < g->columns && g->first >= STEPS_LEAST && g->rows <= STEPS_ROWS && g->length > STEPS_LENGTH;
+  return g->first < g->columns && g->first >= STEPS_FIRST && g->rows <= STEPS_ROWS && g->length > STEPS_LENGTH;
 }
 
 static void remark(struct pass_run *run, const struct row_parts *g, double ns, double other) {
