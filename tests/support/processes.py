@@ -42,9 +42,13 @@ def is_asleep(pid):
 
 
 def children(pid):
+    """The processes that it started and that have not ended; none of one that has ended itself."""
     out = []
-    for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
-        out += [int(x) for x in task.read_text().split()]
+    try:
+        for task in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
+            out += [int(x) for x in task.read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
     return out
 
 

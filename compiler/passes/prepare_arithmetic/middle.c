@@ -152,6 +152,7 @@ enum {
   TRANSFER = 3000,       /* cycles of one, however short */
   SHORT_RUN = 48,        /* elements that follow each other in HBM, with which transfers take twice as long */
   RUN_MIN = 8,           /* elements of a row of a band */
+  BANDS_MOST = 4096,     /* of one of the batch */
   BAND_MAX = 12288,      /* elements of a band in a partition with which loops are not cut */
   BANDS_PERCENT = 85,    /* of the time of another form, which bands must take less than */
   RESULT = 4000,         /* cycles in which the result so far comes from HBM and goes back, */
@@ -320,7 +321,7 @@ static void weigh_bands(const struct middle *m, const struct load *l, struct wei
   w->banded = NEVER;
   if (!l->can_band || m->batch == 1 || fills(m))
     return;
-  for (int64_t each = 2; each * RUN_MIN <= m->rows; each++) {
+  for (int64_t each = 2; each <= BANDS_MOST && each * RUN_MIN <= m->rows; each++) {
     const int64_t cost = m->rows % each ? NEVER : cost_banded(m, l, each);
     if (cost < w->banded) {
       w->banded = cost;

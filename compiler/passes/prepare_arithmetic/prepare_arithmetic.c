@@ -32,6 +32,8 @@
  *
  * Rows (rows.c): the leading dimensions of a normalisation over the others become one.
  *
+ * Windows of images (pools.c): what reduces them has rows of all images.
+ *
  * Products of vectors (dots.c): that of long ones is a sum of products.
  *
  * Short rows (short.c): a partition holds several rows that follow each other.
@@ -98,6 +100,7 @@ static enum status run_pass(struct pass_run *run) {
   prepare_swap(run);
   prepare_row_parts(run);
   prepare_rows(run);
+  prepare_pools(run);
   prepare_spread(run);
   prepare_strides(run);
   prepare_interleave(run);

@@ -33,6 +33,8 @@ void prepare_ends(struct pass_run *run);
 void prepare_row_parts(struct pass_run *run);
 /* rows.c: makes the leading dimensions of a normalisation one, where that takes less time than one of them across the partitions. */
 void prepare_rows(struct pass_run *run);
+/* pools.c: what reduces windows of an argument has rows of all images. */
+void prepare_pools(struct pass_run *run);
 /* dots.c: makes the product of a long row with a column a sum of products. */
 void prepare_dots(struct pass_run *run);
 /* short.c: puts several short rows in each partition, where that takes fewer cycles. */
