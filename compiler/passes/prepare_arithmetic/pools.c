@@ -104,6 +104,23 @@ static void join(struct pass_run *run, MlirOperation op, const struct structured
   edit_set_iterators(op, loops, reduction);
 }
 
+static void explain(struct pass_run *run, MlirOperation op, const struct structured *s, int n) {
+  int64_t rows = 1, widest = 1, row = 1;
+
+  for (int l = 0; l < n; l++) {
+    rows *= s->extents[l];
+    widest = s->extents[l] > widest ? s->extents[l] : widest;
+  }
+  for (int l = n; l < s->n_loops; l++)
+    row *= s->extents[l];
+  struct remark *r = pass_remark(run, op, RULE_ROWS, "the %d leading dimensions are one of %" PRId64, n, rows);
+  remark_limit(r, "partitions", "partitions", rows < NISA_PARTITIONS ? rows : NISA_PARTITIONS, NISA_PARTITIONS);
+  price_chosen(r, price_rows_ns(run->target, SIM_COST_VECTOR_REDUCE, rows, row));
+  price_instead(r, "one of them across the partitions",
+                price_rows_ns(run->target, SIM_COST_VECTOR_REDUCE, widest, rows / widest * row),
+                "most lanes would be idle");
+}
+
 void prepare_pools(struct pass_run *run) {
   const struct ir_ops all = ir_collect_named(run->arena, run->module, "linalg.generic");
   for (int i = 0; i < all.n; i++) {
@@ -111,11 +128,7 @@ void prepare_pools(struct pass_run *run) {
     const int n = is_pool(run, all.v[i], &s) ? loops_together(&s) : 0;
     if (!n)
       continue;
-    int64_t rows = 1;
-    for (int l = 0; l < n; l++)
-      rows *= s.extents[l];
-    struct remark *r = pass_remark(run, all.v[i], RULE_ROWS, "the %d leading dimensions are one of %" PRId64, n, rows);
-    remark_limit(r, "partitions", "partitions", rows < NISA_PARTITIONS ? rows : NISA_PARTITIONS, NISA_PARTITIONS);
+    explain(run, all.v[i], &s, n);
     pass_step(run, all.v[i], "rows-of-all-images");
     join(run, all.v[i], &s, n);
   }
