@@ -59,11 +59,17 @@ export function rankOf(kind: Kind): number {
   return RANK.get(kind) ?? KINDS.length;
 }
 
+/** A transpose on the Tensor engine is a product with the identity, which moves data. */
+function rankIn(kind: Kind, text: string): number {
+  return rankOf(kind === "matmul" && /\bis_transpose ?= ?true\b/.test(text) ? "move" : kind);
+}
+
 export interface Described {
   op: number;
   line: number;
   label: string;
   kind: Kind;
+  rank: number;
 }
 
 const described = new WeakMap<Stage, Map<number, Described | null>>();
@@ -77,7 +83,8 @@ export function describe(stage: Stage, links: StageLinks, op: number): Described
     const line = links.opLines.get(op)?.[0];
     const text = line === undefined ? "" : (linesOfStage(stage)[line - 1] ?? "");
     const label = opLabel(text, stage.dialect);
-    found = line === undefined ? null : { op, line, label, kind: kindOf(label, stage.dialect, text) };
+    const kind = kindOf(label, stage.dialect, text);
+    found = line === undefined ? null : { op, line, label, kind, rank: rankIn(kind, text) };
     known.set(op, found);
   }
   return found;
@@ -90,7 +97,7 @@ function placesAt(links: StageLinks, line: number): number {
 /** The operations that are printed, the best first; of equals the one made from the fewest places, then the first one. */
 export function ranked(stage: Stage, links: StageLinks, ops: Iterable<number>): Described[] {
   const list = [...ops].flatMap((op) => describe(stage, links, op) ?? []);
-  return list.sort((a, b) => rankOf(a.kind) - rankOf(b.kind) || placesAt(links, a.line) - placesAt(links, b.line) || a.line - b.line);
+  return list.sort((a, b) => a.rank - b.rank || placesAt(links, a.line) - placesAt(links, b.line) || a.line - b.line);
 }
 
 /** The best partner. */
