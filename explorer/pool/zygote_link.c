@@ -4,8 +4,8 @@
  * children.  When the active one dies, or does not answer, the spare replaces it at once.  All children of one zygote share its address
  * layout and hash seed, so a zygote is retired after some time: it makes no more children and ends with its last one.
  *
- * The launcher starts zygotes, by exec with nothing in the environment that kernels see, and nothing open but stdio and the control socket, and
- * reports when one has ended.
+ * The launcher starts zygotes, by exec with nothing in the environment that kernels see, and nothing open but stdio and the
+ * control socket, and reports when one has ended.
  */
 #include <assert.h>
 #include <errno.h>

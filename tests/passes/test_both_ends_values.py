@@ -25,10 +25,7 @@ IN_ONE = {
 def rules(what, body):
     shape, t = what
     source = f"{HEAD}@trace(input_specs=[({shape}, '{t}')])\ndef f(x):\n    {body}\n"
-    result = compiler.compile(source, check=True, timeout=300)
-    assert not [d for d in result["diagnostics"] if d["severity"] == "error"], result["diagnostics"]
-    (kernel,) = result["kernels"]
-    assert not [s["name"] for s in kernel["stages"] if s["check"]["status"] == "fail"], source
+    kernel = compiler.checked_kernel(source)
     return [r["text"] for s in kernel["stages"] for r in s.get("remarks", []) if r["rule"] == "reduce-in-two-steps"]
 
 

@@ -51,12 +51,7 @@ NOT_IN_PARTS = {
 def compiled(inputs, body, *arguments):
     specs = ", ".join(f"({shape}, '{t}')" for shape, t in inputs.values())
     source = f"{HEAD}@trace(input_specs=[{specs}])\ndef f({', '.join(inputs)}):\n    {body}\n"
-    result = compiler.compile(source, *arguments, check=True, timeout=300)
-    errors = [d for d in result["diagnostics"] if d["severity"] == "error"]
-    assert not errors, f"{errors}\n{source}"
-    kernel = result["kernels"][0]
-    assert not [s["name"] for s in kernel["stages"] if s["check"]["status"] == "fail"], source
-    return kernel
+    return compiler.checked_kernel(source, *arguments)
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -33,6 +33,17 @@ def assert_equal_at_every_stage(source, n, timeout=300):
         assert not wrong, f"{kernel['name']}: {wrong[0]}\n{source}"
 
 
+def checked_kernel(source, *arguments, timeout=300):
+    """The only kernel of the source, which has no error and all stages of which compute what NumPy computes."""
+    result = compile(source, *arguments, check=True, timeout=timeout)
+    errors = [d for d in result["diagnostics"] if d["severity"] == "error"]
+    assert not errors, f"{errors}\n{source}"
+    (kernel,) = result["kernels"]
+    wrong = [s["name"] for s in kernel["stages"] if s["check"]["status"] == "fail"]
+    assert not wrong, f"{wrong[0]}\n{source}"
+    return kernel
+
+
 def rules(kernel):
     """The rules of the kernel's remarks, each once."""
     return {r["rule"] for s in kernel["stages"] for r in s.get("remarks", [])}

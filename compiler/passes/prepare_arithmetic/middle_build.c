@@ -77,7 +77,7 @@ static MlirValue to_bands(const struct middle *m, struct ir_builder *b, MlirValu
   const int64_t cut[BANDS_RANK] = {m->batch, m->columns, m->each, m->rows / m->each},
                 to[] = {m->batch * m->each, m->columns, m->rows / m->each};
   const int first = m->batch == 1;
-  if (m->each > 1) /* the batch, of one element, goes first */
+  if (m->each > 1) /* a batch of one has no dimension */
     v = change_places(m, b,
                       expand(b, edit_reshape(b, v, 3 - first, (int64_t[]){m->batch, m->columns, m->rows} + first),
                              BANDS_RANK - first, cut + first));

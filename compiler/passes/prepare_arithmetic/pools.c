@@ -17,26 +17,7 @@
 #include "passes/lib/edit.h"
 #include "passes/lib/price.h"
 #include "passes/prepare_arithmetic/prepare_arithmetic.h"
-
-/* True if v is an argument of the function, or a reshape of one. */
-static bool is_argument(MlirValue v) {
-  MlirOperation def = ir_defining_op(v);
-  while (!mlirOperationIsNull(def) && (ir_is(def, "tensor.expand_shape") || ir_is(def, "tensor.collapse_shape"))) {
-    v = mlirOperationGetOperand(def, 0);
-    def = ir_defining_op(v);
-  }
-  return mlirOperationIsNull(def);
-}
-
-/* True if result r of a map of n results is loop r, for all of them. */
-static bool is_identity(MlirAffineMap map, int n) {
-  if (mlirAffineMapGetNumResults(map) != n)
-    return false;
-  for (int r = 0; r < n; r++)
-    if (structured_map_loop(map, r) != r)
-      return false;
-  return true;
-}
+#include "passes/prepare_arithmetic/row_parts.h"
 
 /* The loops before the first that is reduced which fill the partitions together, at least two; 0: there are none, or one of them does
  * alone. */
@@ -64,16 +45,9 @@ static bool has_windows(const struct structured *s) {
 
 static bool is_pool(struct pass_run *run, MlirOperation op, struct structured *s) {
   if (!prepare_may_change(run, op, s) || s->kind != SK_REDUCTION || s->n_inputs != 1 || !has_windows(s) ||
-      prepare_has_op(run, op, "linalg.index") || !is_identity(s->maps[0], s->n_loops) ||
-      !is_argument(mlirOperationGetOperand(op, 0)))
+      prepare_has_op(run, op, "linalg.index") || !mlirAffineMapIsIdentity(s->maps[0]) || !prepare_keeps_order(s) ||
+      !mlirOperationIsNull(ir_defining_op(row_parts_origin(mlirOperationGetOperand(op, 0)))))
     return false;
-  int last = -1;
-  for (int d = 0; d < mlirAffineMapGetNumResults(s->maps[1]); d++) {
-    const int loop = structured_map_loop(s->maps[1], d);
-    if (loop >= 0 && loop <= last)
-      return false;
-    last = loop >= 0 ? loop : last;
-  }
   for (int l = 0; l < s->n_loops; l++)
     if (s->extents[l] < 1)
       return false;
